@@ -1,0 +1,357 @@
+"""Every exception AgentCanvas raises on purpose.
+
+    AgentCanvasError
+    ├── ProtocolError            user_error        not understandable as a message
+    │   ├── MessageTooLarge
+    │   └── UnknownDialect
+    ├── ValidationError          user_error        understood, but breaks a rule
+    │   ├── InvalidMessage                         carries every breach found
+    │   ├── FormError                              a text form misses or garbles a part
+    │   ├── SettingsError
+    │   ├── ProposalMalformed                      a proposal/ folder that cannot be read
+    │   ├── IllegalTransition                      names the moves that are legal
+    │   └── PathRefused                            not workspace-relative, or internal
+    ├── PermissionDenied         permission_error
+    │   ├── SealError
+    │   │   ├── BadSignature
+    │   │   ├── UnknownKey
+    │   │   ├── CannotDecrypt
+    │   │   └── Replayed
+    │   │       └── Repeated
+    │   ├── ScopeViolation
+    │   └── UnsafePatch                            carries one breach a path
+    ├── ExecutionError           agent_error
+    │   └── Unpatchable                            a change that no patch can carry
+    ├── DeadlineExceeded         timeout_error
+    └── ResourceError            system_error
+        ├── ApplyError                             the workspace is as it was before
+        │   ├── ApplyConflict    user_error        carries one reason a path
+        │   ├── ApplyFailed                        disk, permissions, or changed meanwhile
+        │   ├── UnknownTransaction user_error
+        │   └── GitUnusable
+        ├── SandboxError                           no place to work in could be made
+        │   └── NoConfinement                      carries one reason a back-end
+        └── StoreError
+            ├── StoreTooNew
+            ├── StoreDamaged
+            ├── StoreFull
+            ├── StoreBusy
+            └── StoreClosed
+
+Each class knows how it is said on the wire: its category (H5), MAC's error_type (C13) and an
+error_code. The sentence is written for whoever has to act on it; it never holds a traceback or an
+internal detail (H11).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class ErrorCategory(StrEnum):
+    """Who has to act (H5)."""
+
+    USER = "user_error"
+    AGENT = "agent_error"
+    SYSTEM = "system_error"
+    TIMEOUT = "timeout_error"
+    PERMISSION = "permission_error"
+
+
+class ErrorType(StrEnum):
+    """MAC's five words for what went wrong (W1)."""
+
+    PROTOCOL = "PROTOCOL_ERROR"
+    VALIDATION = "VALIDATION_ERROR"
+    EXECUTION = "EXECUTION_ERROR"
+    TIMEOUT = "TIMEOUT_ERROR"
+    RESOURCE = "RESOURCE_ERROR"
+
+
+class AgentCanvasError(Exception):
+    """Root of the tree; catch it to catch everything AgentCanvas raises on purpose."""
+
+    category: ClassVar[ErrorCategory] = ErrorCategory.SYSTEM
+    error_type: ClassVar[ErrorType] = ErrorType.RESOURCE
+    code: ClassVar[str] = "INTERNAL_ERROR"
+    recoverable: ClassVar[bool] = False
+
+
+class ProtocolError(AgentCanvasError):
+    """The bytes cannot be understood as a message of any dialect.
+
+    ``pointer`` is the JSON pointer of the offending field, where there is one, ``message_id`` the
+    id that could be read from the broken message, so that the answer can name it (M3), and
+    ``breaches`` everything that is wrong with it, one sentence each.
+    """
+
+    category = ErrorCategory.USER
+    error_type = ErrorType.PROTOCOL
+    code = "INVALID_MESSAGE_FORMAT"
+
+    def __init__(
+        self,
+        sentence: str,
+        *,
+        pointer: str = "",
+        message_id: str | None = None,
+        breaches: Sequence[str] = (),
+    ) -> None:
+        super().__init__(sentence)
+        self.pointer = pointer
+        self.message_id = message_id
+        self.breaches = tuple(breaches) or (sentence,)
+
+
+class MessageTooLarge(ProtocolError):
+    """Over the size limit of L1; said before anything is parsed."""
+
+    code = "MESSAGE_TOO_LARGE"
+
+
+class UnknownDialect(ProtocolError):
+    """No dialect has this shape, or more than one has a claim on it."""
+
+    code = "UNKNOWN_DIALECT"
+
+
+class ValidationError(AgentCanvasError):
+    """Understood, but against a rule."""
+
+    category = ErrorCategory.USER
+    error_type = ErrorType.VALIDATION
+    code = "VALIDATION_FAILED"
+
+
+class InvalidMessage(ValidationError):
+    """A message that breaks at least one rule; ``breaches`` holds all of them, as sentences."""
+
+    code = "INVALID_MESSAGE"
+
+    def __init__(self, sentence: str, *, breaches: Sequence[str] = ()) -> None:
+        super().__init__(sentence)
+        self.breaches = tuple(breaches)
+
+
+class FormError(ValidationError):
+    """A text form (T1-T3) with a missing or malformed part; ``part`` names it."""
+
+    code = "INVALID_FORM"
+
+    def __init__(self, sentence: str, *, part: str) -> None:
+        super().__init__(sentence)
+        self.part = part
+
+
+class SettingsError(ValidationError):
+    """A setting that is unknown, of the wrong type or in the wrong unit."""
+
+    code = "INVALID_SETTINGS"
+
+
+class ProposalMalformed(ValidationError):
+    """A proposal/ folder whose files are missing or cannot be read as S4 says."""
+
+    code = "INVALID_PROPOSAL"
+
+
+class IllegalTransition(ValidationError):
+    """A life cycle was asked for a move it does not have; the sentence names the legal ones."""
+
+    code = "ILLEGAL_TRANSITION"
+
+
+class PathRefused(ValidationError):
+    """A name that leads out of the workspace or into an internal folder (S3)."""
+
+    code = "PATH_REFUSED"
+
+
+class PermissionDenied(AgentCanvasError):
+    """The sender may not do this."""
+
+    category = ErrorCategory.PERMISSION
+    error_type = ErrorType.VALIDATION
+    code = "PERMISSION_DENIED"
+
+
+class SealError(PermissionDenied):
+    """A signature or encryption that does not hold."""
+
+    code = "SEAL_BROKEN"
+
+
+class BadSignature(SealError):
+    """The signature does not belong to this message and key."""
+
+    code = "BAD_SIGNATURE"
+
+
+class UnknownKey(SealError):
+    """The key id is not known, or no longer accepted."""
+
+    code = "UNKNOWN_KEY"
+
+
+class CannotDecrypt(SealError):
+    """The payload was altered, cut short, or encrypted for another key."""
+
+    code = "CANNOT_DECRYPT"
+
+
+class Replayed(SealError):
+    """A signed message outside the replay window, or seen before (C9)."""
+
+    code = "REPLAYED"
+
+
+class Repeated(Replayed):
+    """The very same signed message once more, as a resend would be; it was taken the first time."""
+
+
+class ScopeViolation(PermissionDenied):
+    """A change outside the files a task may touch (S8)."""
+
+    code = "SCOPE_VIOLATION"
+
+
+class UnsafePatch(PermissionDenied):
+    """A patch that may not land; ``breaches`` maps each path to the sentence that says why."""
+
+    code = "UNSAFE_PATCH"
+
+    def __init__(self, sentence: str, *, breaches: Mapping[str, str]) -> None:
+        super().__init__(sentence)
+        self.breaches = dict(breaches)
+
+
+class ExecutionError(AgentCanvasError):
+    """An agent failed while it worked."""
+
+    category = ErrorCategory.AGENT
+    error_type = ErrorType.EXECUTION
+    code = "EXECUTION_ERROR"
+    recoverable = True
+
+
+class Unpatchable(ExecutionError):
+    """An agent left something behind that a patch cannot carry; the sentence names it."""
+
+    code = "UNPATCHABLE_CHANGE"
+
+
+class DeadlineExceeded(AgentCanvasError):
+    """Nothing came in time."""
+
+    category = ErrorCategory.TIMEOUT
+    error_type = ErrorType.TIMEOUT
+    code = "TIMEOUT"
+    recoverable = True
+
+
+class ResourceError(AgentCanvasError):
+    """The machine, the disk or a quota is in the way."""
+
+    category = ErrorCategory.SYSTEM
+    error_type = ErrorType.RESOURCE
+    code = "RESOURCE_ERROR"
+    recoverable = True
+
+
+class ApplyError(ResourceError):
+    """A proposal was not applied or not undone; the workspace is as it was before."""
+
+    code = "APPLY_ERROR"
+
+
+class ApplyConflict(ApplyError):
+    """Edits of the user are in the way; ``conflicts`` maps each path to the sentence why (D7)."""
+
+    category = ErrorCategory.USER
+    error_type = ErrorType.VALIDATION
+    code = "APPLY_CONFLICT"
+
+    def __init__(self, sentence: str, *, conflicts: Mapping[str, str]) -> None:
+        super().__init__(sentence)
+        self.conflicts = dict(conflicts)
+
+
+class ApplyFailed(ApplyError):
+    """Something failed in the middle and everything was rolled back."""
+
+    code = "APPLY_FAILED"
+
+
+class UnknownTransaction(ApplyError):
+    """There is no applied proposal under this name to take back."""
+
+    category = ErrorCategory.USER
+    error_type = ErrorType.VALIDATION
+    code = "UNKNOWN_TRANSACTION"
+    recoverable = False
+
+
+class GitUnusable(ApplyError):
+    """git is missing, too old for what is asked, or failed in an unforeseen way."""
+
+    code = "GIT_UNUSABLE"
+
+
+class SandboxError(ResourceError):
+    """A sandbox could not be made, found again or compared."""
+
+    code = "SANDBOX_ERROR"
+    recoverable = False
+
+
+class NoConfinement(SandboxError):
+    """No back-end can confine a process here; ``reasons`` says why, one sentence a back-end."""
+
+    code = "NO_CONFINEMENT"
+
+    def __init__(self, sentence: str, *, reasons: Sequence[str] = ()) -> None:
+        super().__init__(sentence)
+        self.reasons = tuple(reasons)
+
+
+class StoreError(ResourceError):
+    """The store could not do what was asked."""
+
+    code = "STORE_ERROR"
+    recoverable = False
+
+
+class StoreTooNew(StoreError):
+    """The file was written by a newer AgentCanvas."""
+
+    code = "STORE_TOO_NEW"
+
+
+class StoreDamaged(StoreError):
+    """A page or a row does not read back as it was written; the sentence says how to restore."""
+
+    code = "STORE_DAMAGED"
+
+
+class StoreFull(StoreError):
+    """No room to write; nothing of the refused batch was kept."""
+
+    code = "STORE_FULL"
+    recoverable = True
+
+
+class StoreBusy(StoreError):
+    """Another process owns the store (D1)."""
+
+    code = "STORE_BUSY"
+    recoverable = True
+
+
+class StoreClosed(StoreError):
+    """The store was closed before this write was committed."""
+
+    code = "STORE_CLOSED"

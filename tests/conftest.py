@@ -1,0 +1,48 @@
+"""What every test stands on: asyncio, repeatable examples, and a home of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Repeatable by default, so that CI says the same twice; `dev` looks elsewhere on every run, and
+# `fuzz` looks for as long as one has patience. HYPOTHESIS_PROFILE chooses.
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100)
+settings.register_profile("dev", deadline=None, max_examples=100)
+settings.register_profile(
+    "fuzz", deadline=None, max_examples=20_000, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+GIT_IDENTITY = {
+    "GIT_AUTHOR_NAME": "Test",
+    "GIT_AUTHOR_EMAIL": "test@example.invalid",
+    "GIT_COMMITTER_NAME": "Test",
+    "GIT_COMMITTER_EMAIL": "test@example.invalid",
+    "GIT_CONFIG_NOSYSTEM": "1",
+}
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Name the event loop that the product runs on; trio is not promised."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Give each test process an empty home, so that nobody's settings or git config take part."""
+    folder = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [
+            name for name in os.environ if name.startswith(("AGENTCANVAS_", "GIT_", "XDG_"))
+        ]:
+            patch.delenv(name)
+        patch.setenv("HOME", str(folder))
+        for name, value in GIT_IDENTITY.items():
+            patch.setenv(name, value)
+        yield folder
