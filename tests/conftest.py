@@ -18,6 +18,9 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
+# MAKE*, because the tests are usually started by make, and those that run make start afresh.
+NOT_INHERITED = ("AGENTCANVAS_", "GIT_", "MAKE", "MFLAGS", "XDG_")
+
 GIT_IDENTITY = {
     "GIT_AUTHOR_NAME": "Test",
     "GIT_AUTHOR_EMAIL": "test@example.invalid",
@@ -38,9 +41,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Give each test process an empty home, so that nobody's settings or git config take part."""
     folder = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
-        for name in [
-            name for name in os.environ if name.startswith(("AGENTCANVAS_", "GIT_", "XDG_"))
-        ]:
+        for name in [name for name in os.environ if name.startswith(NOT_INHERITED)]:
             patch.delenv(name)
         patch.setenv("HOME", str(folder))
         for name, value in GIT_IDENTITY.items():

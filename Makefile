@@ -1,0 +1,65 @@
+# Everything a contributor types. Nothing is installed outside this folder.
+#   make test ARGS="-k store"     extra words for the tool behind a target
+#   make install PYTHON=python3.12     another interpreter than python3
+
+BIN := .venv/bin
+ARGS =
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help install demo test check fmt lint types layers schema schema-check requirements \
+	bench lock dev clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: ## Make .venv with the locked packages and agentcanvas (quick when nothing changed)
+	@tools/bootstrap.sh
+
+demo: install ## See three agents of three dialects work on a task
+	@$(BIN)/agentcanvas demo $(ARGS)
+
+test: install ## Run all tests
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: test lint types layers schema-check ## Do all that CI does
+
+fmt: install ## Format the code and mend what ruff can mend
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+lint: install ## Check format and lint rules
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+
+types: install ## Check the types, strictly, tests included
+	@$(BIN)/mypy
+
+layers: install ## Check who imports whom
+	@$(BIN)/lint-imports
+
+schema: install ## Write the exported schemas to schema/
+	@$(BIN)/agentcanvas schema --write schema
+
+schema-check: install ## Check that schema/ is what the code exports
+	@$(BIN)/agentcanvas schema --check schema
+
+requirements: install ## Note in docs/requirements.md what the tests show
+	@$(BIN)/python -m tools.requirements
+
+bench: install ## Run the benchmarks (ARGS="protocol --quick" for one, quickly)
+	@$(BIN)/python -m bench $(ARGS)
+
+lock: install ## Resolve the dependencies anew (ARGS=--upgrade for newer versions)
+	@tools/lock.sh $(ARGS)
+
+dev: install ## Say how to start working
+	@echo 'The environment is ready. Start working with:'
+	@echo '  . .venv/bin/activate'
+	@echo '  pytest tests/store -k writer    some of the tests'
+	@echo '  make fmt check                  all that CI asks for'
+	@echo 'CONTRIBUTING.md tells the rest.'
+
+clean: ## Remove .venv, caches and built files
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	@find bench src tests tools -type d -name __pycache__ -prune -exec rm -rf {} +

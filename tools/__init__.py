@@ -1,0 +1,1 @@
+"""Small programs for contributors, run by make targets. Nothing here is shipped."""
