@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
@@ -17,13 +18,22 @@ from agentcanvas.errors import InvalidMessage, ProtocolError
 from agentcanvas.protocol import scan
 from agentcanvas.protocol.dialect import DialectName, Reading, spoken
 from agentcanvas.protocol.envelope import Envelope, Fragment
-from agentcanvas.protocol.extension import KEY, NOTHING_HELD, Extension, Held
+from agentcanvas.protocol.extension import (
+    KEY,
+    NOTHING_HELD,
+    Extension,
+    Held,
+    claims,
+    given,
+    marks,
+)
 from agentcanvas.protocol.fragments import insert, without
-from agentcanvas.protocol.kinds import BODY_TYPES, Body, Kind, Sealed
+from agentcanvas.protocol.kinds import Kind
 from agentcanvas.protocol.mapping import Shown
+from agentcanvas.protocol.scan import MAX_BYTES, is_utf8
 from agentcanvas.protocol.shape import Breach, Rule, breaches_of
 from agentcanvas.protocol.timestamps import is_rfc3339
-from agentcanvas.protocol.values import Maybe, freeze
+from agentcanvas.protocol.values import Maybe
 
 
 class WireMessage(Protocol):
@@ -35,57 +45,52 @@ class WireMessage(Protocol):
 
 W = TypeVar("W", bound=WireMessage)
 
+_to_json = msgspec.json.Encoder().encode
+_NEWLINE = ord("\n")
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
-class Rendering(Struct, Generic[W]):
-    """A visible message, and what it does not show."""
-
-    wire: W
-    held: Held
-    shown: Shown
-
-
 class Hints(Struct, frozen=True):
-    """What the extension claims about a visible message while it is being lifted."""
+    """What is known about a visible message beside itself while it is being lifted.
+
+    ``kind``, ``filled``, ``left`` and ``carried`` are claims of the extension; ``sealed`` says that
+    the payload is ciphertext. ``unknown`` holds the fields that were taken out of it before.
+    """
 
     kind: Kind | UnsetType = UNSET
     filled: frozenset[str] = frozenset()
+    left: msgspec.Raw | UnsetType = UNSET
     carried: bool = False
     sealed: bool = False
+    unknown: tuple[Fragment, ...] = ()
 
 
 NO_HINTS = Hints()
-
-
-class Lifted(Struct):
-    """The visible part of a message as envelope fields; ``body`` as loose fields by name."""
-
-    header: dict[str, Any]
-    kind: Kind
-    body: dict[str, Any]
-    carrier: msgspec.Raw | UnsetType = UNSET
-    fragments: tuple[Fragment, ...] = ()
 
 
 class Codec(ABC, Generic[W]):
     """A dialect, given its wire types and how they mean."""
 
     name: ClassVar[DialectName]
-    wire_types: ClassVar[Any]
+    wire_types: ClassVar[Any] = None
     id_field: ClassVar[str]
 
     def __init__(self) -> None:
-        self._decoder: msgspec.json.Decoder[W] = msgspec.json.Decoder(self.wire_types)
+        self._decode = self.make_reader()
+
+    def make_reader(self) -> Callable[[bytes], W]:
+        """The quick reader of all its wire types."""
+        decoder: msgspec.json.Decoder[W] = msgspec.json.Decoder(self.wire_types)
+        return decoder.decode
 
     # What a dialect gives -----------------------------------------------------------------------
 
     @abstractmethod
-    def render(self, envelope: Envelope) -> Rendering[W]:
-        """The visible message, without an extension."""
+    def render(self, envelope: Envelope) -> W:
+        """The message in this dialect, with the extension it needs."""
 
     @abstractmethod
-    def lift(self, wire: W, hints: Hints) -> Lifted:
+    def lift(self, wire: W, hints: Hints) -> Envelope:
         """What the visible message says; raises ValueError when the hints do not fit it."""
 
     @abstractmethod
@@ -93,17 +98,17 @@ class Codec(ABC, Generic[W]):
         """The message without its extension, and the extension."""
 
     @abstractmethod
-    def attach(self, wire: W, extension: Extension) -> W:
-        """The message with an extension."""
-
-    @abstractmethod
     def wire_type_of(self, value: dict[str, Any]) -> type[W] | Breach:
         """Which wire type parsed JSON claims to be, or why that is none."""
 
-    def quirks(self, wire: W) -> Breach | None:
-        """A breach that types cannot express and that makes the message unreadable."""
+    def is_consistent(self, wire: W) -> bool:
+        """Whether fields that depend on each other fit; types cannot express that."""
         del wire
-        return None
+        return True
+
+    def inconsistency(self, wire: W) -> Breach:
+        """What does not fit, where ``is_consistent`` says no."""
+        raise NotImplementedError
 
     def leaves_open(self, pointer: str) -> bool:
         """Whether unknown fields are welcome at this place."""
@@ -114,27 +119,27 @@ class Codec(ABC, Generic[W]):
 
     def read(self, data: bytes) -> W:
         """The typed wire message, quickly; ProtocolError names the field that is in the way."""
-        scan.prescan(data)
-        wire = self._read_quickly(data)
-        return self._read_carefully(data)[0] if wire is None else wire
+        return self._read_quickly(data) or self._read_carefully(data)[0]
 
     def decode(self, data: bytes) -> Reading:
         """Understand a message, or raise ProtocolError naming the field that is in the way."""
-        scan.prescan(data)
         wire = self._read_quickly(data)
         if wire is not None:
-            envelope, contradictions = self._understand(wire, ())
-            return Reading(envelope, contradictions)
+            return self.understand(wire)
         wire, unknown, breaches = self._read_carefully(data)
-        envelope, contradictions = self._understand(wire, unknown)
-        return Reading(envelope, (*breaches, *contradictions))
+        reading = self.understand(wire, unknown)
+        return Reading(reading.envelope, (*breaches, *reading.breaches))
 
     def _read_quickly(self, data: bytes) -> W | None:
+        # Size and UTF-8 are all that has to be looked at before: the types bound the depth of what
+        # they name, and see to it for the free JSON they hold.
+        if len(data) > MAX_BYTES or not (data.isascii() or is_utf8(data)):
+            return None
         try:
-            wire = self._decoder.decode(data)
+            wire = self._decode(data)
         except _UNREADABLE:
             return None
-        return wire if is_rfc3339(wire.timestamp) and self.quirks(wire) is None else None
+        return wire if is_rfc3339(wire.timestamp) and self.is_consistent(wire) else None
 
     def breaches(self, value: Any) -> list[Breach]:
         """Everything about parsed JSON that is against the letter of the document."""
@@ -173,11 +178,11 @@ class Codec(ABC, Generic[W]):
             ]
         known, fragments = without(data, pointers)
         try:
-            wire = self._decoder.decode(known)
+            wire = self._decode(known)
         except _UNREADABLE as error:
             raise ProtocolError(str(error), message_id=self._id_in(value)) from None
-        quirk = self.quirks(wire)
-        self._raise_fatal([quirk] if quirk else [], value)
+        if not self.is_consistent(wire):
+            self._raise_fatal([self.inconsistency(wire)], value)
         return wire, fragments, found
 
     def _raise_fatal(self, found: list[Breach], value: Any) -> None:
@@ -194,183 +199,112 @@ class Codec(ABC, Generic[W]):
         found = value.get(self.id_field) if isinstance(value, dict) else None
         return found if isinstance(found, str) else None
 
-    # Weaving the extension ----------------------------------------------------------------------
+    # Writing ------------------------------------------------------------------------------------
 
     def encode(self, envelope: Envelope) -> bytes:
         """Spell a message; what the dialect cannot say travels in the extension."""
         try:
-            rendering = self.render(envelope)
+            data = _to_json(self.render(envelope))
         except TypeError as error:
-            # Only an envelope made by hand with our origin's name can lack a required field.
+            # Only an envelope made by hand in this dialect's name can lack what it requires.
             raise InvalidMessage(
                 f"{envelope.kind} cannot be written in {spoken(self.name)}: {error}"
             ) from None
-        extension = self._extension(envelope, rendering)
-        wire = rendering.wire if extension is None else self.attach(rendering.wire, extension)
-        data = msgspec.json.encode(wire)
         if envelope.fragments and envelope.origin == self.name:
             data = insert(data, envelope.fragments)
         # Free-form JSON is kept as it was written, which may have been over several lines.
-        return msgspec.json.format(data, indent=-1) if b"\n" in data else data
+        return msgspec.json.format(data, indent=-1) if _NEWLINE in data else data
 
-    def _extension(self, envelope: Envelope, rendering: Rendering[W]) -> Extension | None:
-        shown = rendering.shown
-        foreign = envelope.origin != self.name
+    def extension(self, envelope: Envelope, held: Held, shown: Shown) -> Maybe[Extension]:
+        """What goes along with the visible message; a native one mostly needs nothing."""
+        left: Any = shown.left or UNSET  # encoded as it is: a dictionary is an object
+        header: Maybe[Held] = UNSET if held == NOTHING_HELD else held
+        if envelope.origin != self.name:
+            return Extension(
+                envelope.kind,
+                envelope.origin,
+                tuple(shown.filled) or UNSET,
+                header,
+                left,
+                shown.carried or UNSET,
+                envelope.fragments or UNSET,
+                UNSET,
+                envelope.verified_by,
+            )
+        if left is UNSET and header is UNSET and envelope.verified_by is UNSET:
+            return UNSET
         signature: Maybe[str] = UNSET
-        held = rendering.held
-        if not foreign and held.signature is not UNSET:
+        if header is not UNSET and header.signature is not UNSET:
             # This dialect has no field for a signature of its own.
-            signature, held = held.signature, msgspec.structs.replace(held, signature=UNSET)
-        nothing_held = held == NOTHING_HELD
-        if not (foreign or shown.left or not nothing_held or signature or envelope.verified_by):
-            return None
+            signature = header.signature
+            rest = msgspec.structs.replace(header, signature=UNSET)
+            header = UNSET if rest == NOTHING_HELD else rest
         return Extension(
-            kind=envelope.kind if foreign else UNSET,
-            origin=envelope.origin if foreign else UNSET,
-            filled=tuple(shown.filled) or UNSET,
-            header=UNSET if nothing_held else held,
-            body=freeze(shown.left) if shown.left else UNSET,
+            header=header,
+            body=left,
             carried=shown.carried or UNSET,
-            fragments=(envelope.fragments or UNSET) if foreign else UNSET,
             signature=signature,
             verified_by=envelope.verified_by,
         )
 
-    def _understand(
-        self, wire: W, unknown: tuple[Fragment, ...]
-    ) -> tuple[Envelope, tuple[Breach, ...]]:
-        plain, extension = self.detach(wire)
-        visible = self._assemble(self.lift(plain, NO_HINTS), unknown)
-        if extension is UNSET:
-            return visible, ()
-        believed = self._believe(plain, visible, extension, unknown)
-        if believed is not None:
-            return believed, ()
-        return self._believe_in_part(plain, visible, extension, unknown)
+    # Understanding ------------------------------------------------------------------------------
 
-    def _believe(
-        self, plain: W, visible: Envelope, extension: Extension, unknown: tuple[Fragment, ...]
-    ) -> Envelope | None:
+    def understand(self, wire: W, unknown: tuple[Fragment, ...] = ()) -> Reading:
+        """What a wire message means, as far as its extension does not contradict it."""
+        plain, extension = self.detach(wire)
+        hints = Hints(unknown=unknown) if unknown else NO_HINTS
+        visible = self.lift(plain, hints)
+        if extension is UNSET:
+            return Reading(visible)
+        completed = self._believe(plain, visible, extension)
+        if completed is not None:
+            return Reading(completed)
+        return self._believe_in_part(plain, visible, extension)
+
+    def _believe(self, plain: W, visible: Envelope, extension: Extension) -> Envelope | None:
         """The message as the extension completes it, if that still looks as it does here."""
         hints = Hints(
             kind=extension.kind,
             filled=frozenset(extension.filled or ()),
+            left=extension.body,
             carried=extension.carried is True,
             sealed=extension.header is not UNSET and extension.header.encrypted is True,
+            unknown=visible.fragments,
         )
         try:
             lifted = self.lift(plain, hints)
-            left = extension.body if lifted.carrier is UNSET else lifted.carrier
-            header = {**lifted.header, **_given(extension.header), **_given_marks(extension)}
-            completed = self._assemble(
-                msgspec.structs.replace(lifted, header=header), unknown, left=left
-            )
+            changes = {**given(extension.header), **marks(extension)}
+            completed = msgspec.structs.replace(lifted, **changes)
             alike = self._looks_alike(completed, visible)
         except (ValueError, TypeError, LookupError, *_UNREADABLE):
             return None  # claims that do not even make a message
         return completed if alike else None
 
-    def _believe_in_part(
-        self, plain: W, visible: Envelope, extension: Extension, unknown: tuple[Fragment, ...]
-    ) -> tuple[Envelope, tuple[Breach, ...]]:
+    def _believe_in_part(self, plain: W, visible: Envelope, extension: Extension) -> Reading:
         """Take from a contradictory extension, one by one, the claims that nothing contradicts."""
         envelope, trusted = visible, Extension()
-        refused: list[str] = []
-        for name, claim in _claims(extension):
-            attempt = self._believe(plain, visible, claim(trusted), unknown)
+        refused: list[Breach] = []
+        for name, claim in claims(extension):
+            attempt = self._believe(plain, visible, claim(trusted))
             if attempt is None:
-                refused.append(name)
+                refused.append(
+                    Breach(
+                        Rule.EXTENSION,
+                        f"/{KEY}/{name}",
+                        f"The extension's {name} contradicts the visible message, which counts",
+                    )
+                )
             else:
                 envelope, trusted = attempt, claim(trusted)
-        return envelope, tuple(
-            Breach(
-                Rule.EXTENSION,
-                f"/{KEY}/{name}",
-                f"The extension's {name} contradicts the visible message; the visible one counts",
-            )
-            for name in refused
-        )
+        return Reading(envelope, tuple(refused))
 
     def _looks_alike(self, completed: Envelope, visible: Envelope) -> bool:
-        one, other = self.render(completed).wire, self.render(visible).wire
+        one, _ = self.detach(self.render(completed))
+        other, _ = self.detach(self.render(visible))
         # The same message may have been written with other spacing or key order.
         return one == other or _parsed(one) == _parsed(other)
-
-    def _assemble(
-        self,
-        lifted: Lifted,
-        unknown: tuple[Fragment, ...],
-        *,
-        left: msgspec.Raw | UnsetType = UNSET,
-    ) -> Envelope:
-        header = lifted.header
-        if header.setdefault("origin", self.name) == self.name:
-            header["fragments"] = (*lifted.fragments, *unknown)
-        body_type = Sealed if header.get("encrypted") is True else BODY_TYPES[lifted.kind]
-        return Envelope(kind=lifted.kind, body=_body(body_type, lifted.body, left), **header)
-
-
-def _body(body_type: type[Body], fields: dict[str, Any], left: msgspec.Raw | UnsetType) -> Body:
-    if left is UNSET:
-        return body_type(**fields)
-    rest = msgspec.json.decode(left, type=dict[str, msgspec.Raw])
-    return msgspec.json.decode(msgspec.json.encode({**fields, **rest}), type=body_type)
-
-
-def _given(held: Held | UnsetType) -> dict[str, Any]:
-    if held is UNSET:
-        return {}
-    return {
-        name: value
-        for name in Held.__struct_fields__
-        if (value := getattr(held, name)) is not UNSET
-    }
-
-
-def _given_marks(extension: Extension) -> dict[str, Any]:
-    """What an extension says about the message beside its content."""
-    marks: dict[str, Any] = {}
-    if extension.origin is not UNSET:
-        marks["origin"] = extension.origin
-        marks["fragments"] = extension.fragments or ()
-    if extension.signature is not UNSET:
-        marks["signature"] = extension.signature
-    if extension.verified_by is not UNSET:
-        marks["verified_by"] = extension.verified_by
-    return marks
-
-
-def _claims(extension: Extension) -> list[tuple[str, Any]]:
-    """An extension as single claims, each a function that adds itself to a trusted extension."""
-
-    def whole(**fields: Any) -> Any:
-        return lambda trusted: msgspec.structs.replace(trusted, **fields)
-
-    def part(name: str, value: Any) -> Any:
-        def add(trusted: Extension) -> Extension:
-            held = trusted.header or NOTHING_HELD
-            return msgspec.structs.replace(
-                trusted, header=msgspec.structs.replace(held, **{name: value})
-            )
-
-        return add
-
-    def invention(pointer: str) -> Any:
-        return lambda trusted: msgspec.structs.replace(
-            trusted, filled=(*(trusted.filled or ()), pointer)
-        )
-
-    meaning = ("kind", "origin", "body", "carried", "fragments")
-    claims: list[tuple[str, Any]] = [
-        ("kind", whole(**{name: getattr(extension, name) for name in meaning})),
-        ("signature", whole(signature=extension.signature)),
-        ("verified_by", whole(verified_by=extension.verified_by)),
-    ]
-    claims += [(f"filled: {pointer}", invention(pointer)) for pointer in extension.filled or ()]
-    claims += [(f"header/{name}", part(name, v)) for name, v in _given(extension.header).items()]
-    return claims
 
 
 def _parsed(wire: object) -> Any:
     # The standard parser also takes numbers that are beyond a double.
-    return json.loads(msgspec.json.encode(wire))
+    return json.loads(_to_json(wire))

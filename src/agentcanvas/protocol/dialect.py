@@ -6,7 +6,6 @@ in ``dialects``; ``codec`` holds the machinery they share.
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Any, Protocol
 
 import msgspec
@@ -15,9 +14,10 @@ from agentcanvas.errors import ProtocolError, UnknownDialect
 from agentcanvas.protocol import scan
 from agentcanvas.protocol.envelope import Envelope
 from agentcanvas.protocol.shape import Breach
+from agentcanvas.protocol.values import Word
 
 
-class DialectName(StrEnum):
+class DialectName(Word):
     """The documented dialects."""
 
     MAC = "mac"

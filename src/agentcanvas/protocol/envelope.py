@@ -6,7 +6,6 @@ An envelope is a frozen value: after creation nothing in it can change (PR6). Ab
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated, Any
 
 import msgspec
@@ -15,7 +14,7 @@ from msgspec import UNSET, Meta
 from agentcanvas.errors import ProtocolError
 from agentcanvas.protocol.kinds import BODY_TYPES, Body, Count, Kind, Ordinal, Sealed
 from agentcanvas.protocol.timestamps import parse_ms
-from agentcanvas.protocol.values import Maybe, NotNegative, Raw, Value
+from agentcanvas.protocol.values import Maybe, NotNegative, Raw, Value, Word
 
 BROADCAST = "broadcast"
 """The recipient that means everybody."""
@@ -23,10 +22,12 @@ BROADCAST = "broadcast"
 OURS = "agentcanvas"
 """The origin of a message that was written as an envelope, not read from a dialect."""
 
+_BODIES = dict(BODY_TYPES)
+
 Priority = Annotated[int, Meta(ge=1, le=10)]
 
 
-class AgentType(StrEnum):
+class AgentType(Word):
     """SPEC-022's roles; architect is our orchestrator, developer our worker."""
 
     ARCHITECT = "architect"
@@ -90,8 +91,8 @@ class Envelope(Value, frozen=True, kw_only=True):
     fragments: tuple[Fragment, ...] = ()
 
     def __post_init__(self) -> None:
-        expected = Sealed if self.encrypted is True else BODY_TYPES[self.kind]
-        if type(self.body) is not expected:
+        if type(self.body) is not (Sealed if self.encrypted is True else _BODIES[self.kind]):
+            expected = Sealed if self.encrypted is True else _BODIES[self.kind]
             got = type(self.body).__name__
             raise ValueError(f"the body of {self.kind} must be {expected.__name__}, not {got}")
 

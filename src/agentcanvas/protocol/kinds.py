@@ -7,7 +7,6 @@ live in ``envelope``; how a dialect spells a body lives in ``dialects``.
 
 from __future__ import annotations
 
-from enum import StrEnum
 from types import MappingProxyType
 from typing import Annotated
 
@@ -23,10 +22,11 @@ from agentcanvas.protocol.values import (
     Raw,
     Value,
     Wanted,
+    Word,
 )
 
 
-class Kind(StrEnum):
+class Kind(Word):
     """What a message is for, whatever the dialect."""
 
     TASK_ASSIGN = "task.assign"
@@ -54,7 +54,7 @@ Ordinal = Annotated[int, Meta(ge=1)]
 # --- tasks -------------------------------------------------------------------------------------
 
 
-class Action(StrEnum):
+class Action(Word):
     """The verbs of an ACP command."""
 
     ANALYZE = "ANALYZE"
@@ -125,7 +125,7 @@ class TaskAccept(Value, frozen=True):
     accepted_at: Maybe[str] = UNSET
 
 
-class RejectReason(StrEnum):
+class RejectReason(Word):
     """Why an agent does not take a task."""
 
     CAPABILITY_MISMATCH = "CAPABILITY_MISMATCH"
@@ -156,7 +156,7 @@ class TaskProgress(Value, frozen=True):
     blockers: Maybe[tuple[str, ...]] = UNSET
 
 
-class Outcome(StrEnum):
+class Outcome(Word):
     """How a task ended."""
 
     SUCCESS = "success"
@@ -165,7 +165,7 @@ class Outcome(StrEnum):
     TIMEOUT = "timeout"
 
 
-class ChangeType(StrEnum):
+class ChangeType(Word):
     """What happened to a file."""
 
     CREATED = "created"
@@ -231,7 +231,7 @@ class TaskResult(Value, frozen=True):
     suggestions: Maybe[tuple[str, ...]] = UNSET
 
 
-class CancelScope(StrEnum):
+class CancelScope(Word):
     """How much an abort ends."""
 
     TASK = "task"
@@ -251,7 +251,7 @@ class TaskCancel(Value, frozen=True):
 # --- reviews -----------------------------------------------------------------------------------
 
 
-class FocusArea(StrEnum):
+class FocusArea(Word):
     """What a reviewer is asked to look at."""
 
     SECURITY = "security"
@@ -313,7 +313,7 @@ class ReviewRequest(Value, frozen=True):
     context: ReviewContext
 
 
-class Verdict(StrEnum):
+class Verdict(Word):
     """A reviewer's word; inside they are apply, revise and reject."""
 
     APPROVED = "approved"
@@ -321,7 +321,7 @@ class Verdict(StrEnum):
     REJECTED = "rejected"
 
 
-class Severity(StrEnum):
+class Severity(Word):
     """How bad a finding is (R5)."""
 
     CRITICAL = "critical"
@@ -330,7 +330,7 @@ class Severity(StrEnum):
     SUGGESTION = "suggestion"
 
 
-class FindingCategory(StrEnum):
+class FindingCategory(Word):
     """What a finding is about."""
 
     BUG = "bug"
@@ -402,7 +402,7 @@ class Verification(Value, frozen=True):
         return msgspec.json.decode(self.custom, type=dict[str, VerificationResult])
 
 
-class ChangePriority(StrEnum):
+class ChangePriority(Word):
     """How firmly a change is asked for."""
 
     MUST_FIX = "must_fix"
@@ -432,7 +432,7 @@ class ReviewResult(Value, frozen=True):
     commendations: Maybe[tuple[str, ...]] = UNSET
 
 
-class FeedbackType(StrEnum):
+class FeedbackType(Word):
     """What a piece of feedback wants."""
 
     CLARIFICATION = "clarification"
@@ -473,7 +473,7 @@ class StatusResponse(Value, frozen=True):
     remaining: Maybe[NotNegative | str] = UNSET
 
 
-class AgentStatus(StrEnum):
+class AgentStatus(Word):
     """What an agent says of itself."""
 
     ACTIVE = "ACTIVE"
@@ -505,7 +505,7 @@ class Ack(Value, frozen=True):
     """Received."""
 
 
-class ErrorSeverity(StrEnum):
+class ErrorSeverity(Word):
     """How loudly an error has to be handled (H9)."""
 
     INFO = "INFO"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from agentcanvas.protocol.values import Word
 
 
-class PriorityWord(StrEnum):
+class PriorityWord(Word):
     """The four words; each stands for one number and names a band of them."""
 
     LOW = "low"
@@ -21,10 +21,11 @@ _VALUES = {
     PriorityWord.CRITICAL: 9,
 }
 _BANDS = (
-    (4, PriorityWord.LOW),
-    (6, PriorityWord.MEDIUM),
-    (8, PriorityWord.HIGH),
-    (10, PriorityWord.CRITICAL),
+    PriorityWord.LOW,  # there is no 0
+    *[PriorityWord.LOW] * 4,
+    *[PriorityWord.MEDIUM] * 2,
+    *[PriorityWord.HIGH] * 2,
+    *[PriorityWord.CRITICAL] * 2,
 )
 
 
@@ -34,5 +35,5 @@ def word_value(word: PriorityWord) -> int:
 
 
 def to_word(priority: int) -> PriorityWord:
-    """The band a number falls into."""
-    return next(word for top, word in _BANDS if priority <= top)
+    """The band a number from 1 to 10 falls into."""
+    return _BANDS[priority]

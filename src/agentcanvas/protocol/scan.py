@@ -28,10 +28,7 @@ def prescan(data: bytes) -> None:
         raise too_large(len(data))
     if not data.isascii():
         check_utf8(data)
-    # Depth needs that many opening brackets; nearly every message has fewer and is done here.
-    if data.count(_OPEN_BRACE) > MAX_DEPTH or (
-        _OPEN_BRACKET in data and data.count(_OPEN_BRACE) + data.count(_OPEN_BRACKET) > MAX_DEPTH
-    ):
+    if data.count(_OPEN_BRACE) > MAX_DEPTH or _OPEN_BRACKET in data:
         check_depth(data)
 
 
@@ -43,6 +40,15 @@ def too_large(size: int) -> MessageTooLarge:
     )
 
 
+def is_utf8(data: bytes) -> bool:
+    """Whether the bytes are UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def check_utf8(data: bytes) -> None:
     """Refuse bytes that are not UTF-8, naming the place."""
     try:
@@ -52,14 +58,23 @@ def check_utf8(data: bytes) -> None:
 
 
 def check_depth(data: bytes) -> None:
-    """Refuse nesting over the limit. Each pass takes away the innermost level, in C."""
+    """Refuse nesting over the limit."""
+    # Depth needs that many opening brackets; nearly every message has fewer and is done here.
+    if data.count(_OPEN_BRACE) > MAX_DEPTH or (
+        _OPEN_BRACKET in data and data.count(_OPEN_BRACE) + data.count(_OPEN_BRACKET) > MAX_DEPTH
+    ):
+        _measure_depth(data)
+
+
+def _measure_depth(data: bytes) -> None:
+    """Each pass takes away the innermost level, in C."""
     brackets = _STRING.sub(b"", data).translate(None, _NOT_BRACKETS)
     for _ in range(MAX_DEPTH):
         brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
         if not brackets:
             return
     # Unbalanced brackets are left for the parser to name.
-    if brackets.count(b"[") + brackets.count(b"{") > 0:
+    if _OPEN_BRACKET in brackets or _OPEN_BRACE in brackets:
         raise ProtocolError(f"Nested deeper than {MAX_DEPTH} levels; flatten it")
 
 

@@ -17,13 +17,13 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 def is_rfc3339(text: str) -> bool:
     """Whether ``text`` is a full date, time and offset that exists in the calendar."""
-    if len(text) == _PLAIN_LENGTH and text[7] == "-" and text[10] == "T" and text[19] == "Z":
-        # The common form, read four times as fast without the pattern.
+    if text[4::3] == "--T::Z" and len(text) == _PLAIN_LENGTH:
+        # 2026-01-28T10:00:00Z, the common form: its punctuation in one look, its digits in C.
         try:
             datetime.fromisoformat(text)
         except ValueError:
             return False
-        return text.isascii()
+        return True
     return _parsed(text) is not None
 
 

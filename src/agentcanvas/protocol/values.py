@@ -6,10 +6,13 @@ held as ``Raw``, the bytes as they were written: immutable, and exact down to th
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from agentcanvas.protocol import scan
 
 __all__ = [
     "UNSET",
@@ -23,8 +26,11 @@ __all__ = [
     "UnsetType",
     "Value",
     "Wanted",
+    "Word",
+    "check_free",
     "freeze",
     "is_object",
+    "is_sound_object",
     "is_text",
     "thaw",
 ]
@@ -46,21 +52,32 @@ the quick reader sees any JSON, so types that use it check it in ``__post_init__
 
 TextOrObject = Annotated[
     Raw,
-    Meta(
-        extra={"holds": str | dict[str, Any]}, extra_json_schema={"type": ["string", "object"]}
-    ),
+    Meta(extra={"holds": str | dict[str, Any]}, extra_json_schema={"type": ["string", "object"]}),
 ]
 
 NotNegative = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)]
 Percent = Annotated[int, Meta(ge=0, le=100)] | Annotated[float, Meta(ge=0, le=100)]
 Fraction = Annotated[int, Meta(ge=0, le=1)] | Annotated[float, Meta(ge=0, le=1)]
 
+_SURELY_FLAT = 2 * scan.MAX_DEPTH
+"""Each level takes two bytes at least."""
+
 _OBJECT_START = ord("{")
 _TEXT_START = ord('"')
 
 
-class Value(Struct, frozen=True, forbid_unknown_fields=True):
-    """A frozen value that refuses fields it does not know."""
+class Word(StrEnum):
+    """A word of the protocol. ``Enum`` hashes in Python; these are keys on the hot path."""
+
+    __hash__ = str.__hash__
+
+
+class Value(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """A frozen value that refuses fields it does not know.
+
+    Values hold only immutable values, so they cannot be part of a cycle and the garbage collector
+    need not look at them.
+    """
 
 
 def freeze(value: object) -> Raw:
@@ -76,6 +93,22 @@ def thaw(raw: Raw) -> object:
 def is_object(raw: Raw) -> bool:
     """Whether ``raw`` is a JSON object (a ``Raw`` starts at its first significant byte)."""
     return memoryview(raw)[0] == _OBJECT_START
+
+
+def check_free(raw: Raw) -> None:
+    """Refuse free JSON that is nested too deep; the bytes around it are bounded by their types."""
+    if len(memoryview(raw)) > _SURELY_FLAT:
+        scan.check_depth(bytes(raw))
+
+
+def is_sound_object(raw: Raw) -> bool:
+    """Whether ``raw`` is an object; one that is nested too deep is refused."""
+    view = memoryview(raw)
+    if view[0] != _OBJECT_START:
+        return False
+    if len(view) > _SURELY_FLAT:
+        scan.check_depth(bytes(raw))
+    return True
 
 
 def is_text(raw: Raw) -> bool:

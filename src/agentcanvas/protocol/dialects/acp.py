@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from agentcanvas.protocol.codec import Codec, Hints, Lifted, Rendering
+from agentcanvas.protocol.codec import Codec, Hints
 from agentcanvas.protocol.dialect import DialectName
 from agentcanvas.protocol.dialects.acp_wire import (
     AcpMessage,
@@ -24,10 +25,14 @@ from agentcanvas.protocol.dialects.acp_wire import (
 from agentcanvas.protocol.envelope import AgentRef, Envelope, Fragment, RetryPolicy, Security
 from agentcanvas.protocol.extension import Extension, Held
 from agentcanvas.protocol.kinds import (
+    BODY_TYPES,
     Action,
+    Body,
     Kind,
     Outcome,
     Sealed,
+    TaskAssign,
+    TaskCancel,
     TaskResult,
 )
 from agentcanvas.protocol.mapping import Form, Row, Shown, object_or_unset, same
@@ -45,21 +50,26 @@ _UNKNOWN = "unknown"
 _EMPTY = freeze({})
 
 
-def _command(action: Action) -> Form:
+_PARTS = ("execution", "error")
+
+
+def _command(kind: Kind, action: Action) -> tuple[Kind, Form]:
     """A kind without a place of its own in ACP: its body is the command's parameters."""
-    return Form(
-        says=_COMMAND,
-        rows=(Row("", "action", action), Row("", "parameters", _EMPTY)),
-        slot="parameters",
-        prefix="",
-    )
+    return kind, _carrying(BODY_TYPES[kind], action)
 
 
-def _response(status: AcpStatus, *rows: Row) -> Form:
-    return Form(
-        says=_RESPONSE,
-        rows=(Row("", "status", status), *rows, Row("", "results.data")),
+def _carrying(body: type[Body], action: Action) -> Form:
+    rows = (Row("", "action", action), Row("", "parameters", _EMPTY))
+    return Form(_COMMAND, body, rows, slot="parameters", prefix="")
+
+
+def _response(kind: Kind, status: AcpStatus, *rows: Row) -> tuple[Kind, Form]:
+    return kind, Form(
+        _RESPONSE,
+        BODY_TYPES[kind],
+        (Row("", "status", status), *rows, Row("", "results.data")),
         slot="results.data",
+        parts=_PARTS,
         prefix="",
     )
 
@@ -71,71 +81,67 @@ def _failure(code: Row, message: Row) -> tuple[Row, ...]:
 _RESULT_ROWS = (
     Row("artifacts", "results.artifacts"),
     Row("summary", "results.summary"),
-    Row("duration_ms", "execution.duration"),
+    Row("duration_ms", "execution.duration", 0),
     Row("tokens_used", "execution.tokens_used"),
-    Row("error_code", "error.code"),
-    Row("error_message", "error.message"),
-    Row("retry_possible", "error.recoverable"),
+    Row("error_code", "error.code", _UNKNOWN),
+    Row("error_message", "error.message", ""),
+    Row("retry_possible", "error.recoverable", fill=False),
     Row("output", "results.data"),
 )
 _TO_STATUS = {outcome: AcpStatus(outcome.value) for outcome in Outcome}
 _FROM_STATUS = {acp: outcome for outcome, acp in _TO_STATUS.items()}
 
 
-def _result(status: AcpStatus) -> Form:
-    return Form(
-        says=_RESPONSE,
-        rows=(
-            Row("status", "status", status, _TO_STATUS.__getitem__, _FROM_STATUS.get),
-            *_RESULT_ROWS,
-        ),
-        slot="results.data",
-        prefix="",
+def _result(kind: Kind, status: AcpStatus) -> tuple[Kind, Form]:
+    ended = Row("status", "status", status, _TO_STATUS.__getitem__, _FROM_STATUS.__getitem__)
+    rows = (ended, *_RESULT_ROWS)
+    return kind, Form(_RESPONSE, TaskResult, rows, slot="results.data", parts=_PARTS, prefix="")
+
+
+def _assignment() -> tuple[Kind, Form]:
+    rows = (
+        Row("action", "action", Action.EXECUTE),
+        Row("input", "parameters", _EMPTY, object_or_unset, same),
+    )
+    return Kind.TASK_ASSIGN, Form(
+        _COMMAND, TaskAssign, rows, slot="parameters", slot_whole=True, prefix=""
     )
 
 
-FORMS: dict[Kind, Form] = {
-    Kind.TASK_ASSIGN: Form(
-        says=_COMMAND,
-        rows=(
-            Row("action", "action", Action.EXECUTE),
-            Row("input", "parameters", _EMPTY, object_or_unset, same),
+FORMS: dict[Kind, Form] = dict(
+    [
+        _assignment(),
+        _command(Kind.TASK_ACCEPT, Action.EXECUTE),
+        _response(
+            Kind.TASK_REJECT,
+            AcpStatus.FAILED,
+            *_failure(Row("reason", "error.code"), Row("message", "error.message", "")),
         ),
-        slot="parameters",
-        slot_whole=True,
-        prefix="",
-    ),
-    Kind.TASK_ACCEPT: _command(Action.EXECUTE),
-    Kind.TASK_REJECT: _response(
-        AcpStatus.FAILED,
-        *_failure(Row("reason", "error.code"), Row("message", "error.message", "")),
-    ),
-    Kind.TASK_PROGRESS: _command(Action.EXECUTE),
-    Kind.TASK_COMPLETE: _result(AcpStatus.SUCCESS),
-    Kind.TASK_FAIL: _result(AcpStatus.FAILED),
-    Kind.TASK_CANCEL: _command(Action.EXECUTE),
-    Kind.REVIEW_REQUEST: _command(Action.VALIDATE),
-    Kind.REVIEW_RESULT: _response(AcpStatus.SUCCESS, Row("summary", "results.summary")),
-    Kind.FEEDBACK: _command(Action.EXECUTE),
-    Kind.STATUS_QUERY: _command(Action.ANALYZE),
-    Kind.STATUS_RESPONSE: _response(AcpStatus.SUCCESS),
-    Kind.HEARTBEAT: _command(Action.EXECUTE),
-    Kind.BROADCAST: _command(Action.EXECUTE),
-    Kind.ACK: _command(Action.EXECUTE),
-    Kind.ERROR: _response(
-        AcpStatus.FAILED,
-        *_failure(Row("error_code", "error.code"), Row("error_message", "error.message")),
-    ),
-}
-_SEALED = Form(
-    says=_COMMAND,
-    rows=(Row("", "action", Action.EXECUTE), Row("", "parameters", _EMPTY)),
-    slot="parameters",
-    prefix="",
+        _command(Kind.TASK_PROGRESS, Action.EXECUTE),
+        _result(Kind.TASK_COMPLETE, AcpStatus.SUCCESS),
+        _result(Kind.TASK_FAIL, AcpStatus.FAILED),
+        _command(Kind.TASK_CANCEL, Action.EXECUTE),
+        _command(Kind.REVIEW_REQUEST, Action.VALIDATE),
+        _response(Kind.REVIEW_RESULT, AcpStatus.SUCCESS, Row("summary", "results.summary")),
+        _command(Kind.FEEDBACK, Action.EXECUTE),
+        _command(Kind.STATUS_QUERY, Action.ANALYZE),
+        _response(Kind.STATUS_RESPONSE, AcpStatus.SUCCESS),
+        _command(Kind.HEARTBEAT, Action.EXECUTE),
+        _command(Kind.BROADCAST, Action.EXECUTE),
+        _command(Kind.ACK, Action.EXECUTE),
+        _response(
+            Kind.ERROR,
+            AcpStatus.FAILED,
+            *_failure(Row("error_code", "error.code"), Row("error_message", "error.message")),
+        ),
+    ]
 )
+_SEALED = _carrying(Sealed, Action.EXECUTE)
 _CANCELLED = Form(
-    says=_RESPONSE,
-    rows=(Row("", "status", AcpStatus.CANCELLED), *_RESULT_ROWS),
+    _RESPONSE,
+    TaskResult,
+    (Row("", "status", AcpStatus.CANCELLED), *_RESULT_ROWS),
+    parts=_PARTS,
     prefix="",
 )
 """A response ``cancelled``: the envelope says task.cancel, its result is in the body."""
@@ -146,22 +152,20 @@ class Acp(Codec[AcpMessage]):
 
     name: ClassVar[DialectName] = DialectName.ACP
     id_field: ClassVar[str] = "id"
-    wire_types: ClassVar[Any] = AgentCommand
-    # msgspec tells struct types apart by a tag and ACP has none, so a response has its own reader.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._decoder = _EitherDecoder()  # type: ignore[assignment]  # same one method, two types
+    def make_reader(self) -> Callable[[bytes], AcpMessage]:
+        # msgspec tells struct types apart by a tag; ACP has none, so look for the telling fields.
+        return _read_either
 
     # Envelope to wire ---------------------------------------------------------------------------
 
-    def render(self, envelope: Envelope) -> Rendering[AcpMessage]:
+    def render(self, envelope: Envelope) -> AcpMessage:
         form, body = self._form(envelope)
         fill = envelope.origin != self.name
-        shown = form.show(body, fill=fill, time=envelope.time)
+        shown = form.show(body, fill, envelope.time)
         if form.says == _COMMAND:
             return self._render_command(envelope, shown)
-        return self._render_response(envelope, shown, fill=fill)
+        return self._render_response(envelope, shown)
 
     def _form(self, envelope: Envelope) -> tuple[Form, Any]:
         body = envelope.body
@@ -172,7 +176,7 @@ class Acp(Codec[AcpMessage]):
             return _CANCELLED, TaskResult() if result is UNSET else result
         return FORMS[envelope.kind], body
 
-    def _render_command(self, envelope: Envelope, shown: Shown) -> Rendering[AcpMessage]:
+    def _render_command(self, envelope: Envelope, shown: Shown) -> AcpMessage:
         priority = envelope.priority
         if priority is UNSET:
             shown.filled.append("/priority")
@@ -195,19 +199,6 @@ class Acp(Codec[AcpMessage]):
             else AcpRetryPolicy(retry.max_attempts, retry.backoff_ms),
         )
         security = envelope.security
-        wire = AgentCommand(
-            id=envelope.id,
-            timestamp=envelope.time,
-            version="2.0",
-            sender=envelope.sender.id,
-            recipient=recipient,
-            priority=word,
-            context=context if context != _NO_CONTEXT else UNSET,
-            security=UNSET
-            if security is UNSET
-            else CommandSecurity(security.permissions, security.require_approval),
-            **shown.values,
-        )
         held = Held(
             sender=_more_than_id(envelope.sender),
             recipient=_more_than_id(envelope.recipient),
@@ -221,33 +212,31 @@ class Acp(Codec[AcpMessage]):
             encrypted=envelope.encrypted,
             encryption_algorithm=envelope.encryption_algorithm,
         )
-        return Rendering(wire, held, shown)
+        return AgentCommand(
+            id=envelope.id,
+            timestamp=envelope.time,
+            version="2.0",
+            sender=envelope.sender.id,
+            recipient=recipient,
+            priority=word,
+            context=context if context != _NO_CONTEXT else UNSET,
+            security=UNSET
+            if security is UNSET
+            else CommandSecurity(security.permissions, security.require_approval),
+            x_agentcanvas=self.extension(envelope, held, shown),
+            **shown.values,
+        )
 
-    def _render_response(
-        self, envelope: Envelope, shown: Shown, *, fill: bool
-    ) -> Rendering[AcpMessage]:
-        groups: dict[str, dict[str, Any]] = {"results": {}, "execution": {}, "error": {}}
+    def _render_response(self, envelope: Envelope, shown: Shown) -> AcpMessage:
+        parts: dict[str, dict[str, Any]] = {"results": {}, "execution": {}, "error": {}}
         for name, value in shown.values.items():
-            group, _, field = name.partition(".")
-            if field:
-                groups[group][field] = value
-        if fill:
-            _complete(groups, shown)
+            part, _, field = name.partition(".")
+            if field and value is not UNSET:
+                parts[part][field] = value
         command_id = envelope.reply_to
         if command_id is UNSET:
             command_id = _UNKNOWN
             shown.filled.append("/commandId")
-        wire = AgentResponse(
-            id=envelope.id,
-            command_id=command_id,
-            timestamp=envelope.time,
-            version="2.0",
-            sender=envelope.sender.id,
-            status=shown.values["status"],
-            results=Results(**groups["results"]),
-            execution=Execution(**groups["execution"]) if groups["execution"] else UNSET,
-            error=Failure(**groups["error"]) if groups["error"] else UNSET,
-        )
         held = Held(
             sender=_more_than_id(envelope.sender),
             recipient=envelope.recipient,
@@ -264,72 +253,79 @@ class Acp(Codec[AcpMessage]):
             encrypted=envelope.encrypted,
             encryption_algorithm=envelope.encryption_algorithm,
         )
-        return Rendering(wire, held, shown)
+        return AgentResponse(
+            id=envelope.id,
+            command_id=command_id,
+            timestamp=envelope.time,
+            version="2.0",
+            sender=envelope.sender.id,
+            status=shown.values["status"],
+            results=Results(**parts["results"]),
+            execution=Execution(**parts["execution"]) if parts["execution"] else UNSET,
+            error=Failure(**parts["error"]) if parts["error"] else UNSET,
+            x_agentcanvas=self.extension(envelope, held, shown),
+        )
 
     # Wire to envelope ---------------------------------------------------------------------------
 
-    def lift(self, wire: AcpMessage, hints: Hints) -> Lifted:
+    def lift(self, wire: AcpMessage, hints: Hints) -> Envelope:
         if isinstance(wire, AgentCommand):
             return self._lift_command(wire, hints)
         return self._lift_response(wire, hints)
 
-    def _lift_command(self, wire: AgentCommand, hints: Hints) -> Lifted:
-        header: dict[str, Any] = {
-            "id": wire.id,
-            "time": wire.timestamp,
-            "sender": AgentRef(wire.sender),
-        }
-        if "/to" not in hints.filled:
-            header["recipient"] = AgentRef(wire.recipient)
-        if "/priority" not in hints.filled:
-            header["priority"] = word_value(wire.priority)
-        fragments: list[Fragment] = []
-        context = wire.context
-        if context is not UNSET:
-            header["correlation_id"] = context.correlation_id
-            header["timeout_ms"] = context.timeout
-            if context.retry_policy is not UNSET:
-                policy = context.retry_policy
-                header["retry"] = RetryPolicy(policy.max_attempts, policy.backoff_ms)
-            if context == _NO_CONTEXT:
-                fragments.append(Fragment("/context", _EMPTY))
-        if wire.security is not UNSET:
-            security = wire.security
-            header["security"] = Security(security.permissions, security.require_approval)
+    def _lift_command(self, wire: AgentCommand, hints: Hints) -> Envelope:
+        filled = hints.filled
         kind = Kind.TASK_ASSIGN if hints.kind is UNSET else hints.kind
         form = _SEALED if hints.sealed else FORMS[kind]
         _must_be(form, _COMMAND, kind)
-        read = {"action": wire.action, "parameters": wire.parameters}
-        heard = form.hear(read, hints.filled, carried=hints.carried)
-        carrier = wire.parameters if hints.carried else UNSET
-        return Lifted(header, kind, heard.fields, carrier, (*fragments, *heard.fragments))
+        body, fragments = form.hear(wire, filled, hints.carried, hints.left)
+        context = wire.context
+        if context is UNSET:
+            context = _NO_CONTEXT
+        elif context == _NO_CONTEXT:
+            fragments += (Fragment("/context", _EMPTY),)
+        policy, security = context.retry_policy, wire.security
+        return Envelope(
+            id=wire.id,
+            kind=kind,
+            time=wire.timestamp,
+            sender=AgentRef(wire.sender),
+            recipient=UNSET if "/to" in filled else AgentRef(wire.recipient),
+            body=body,
+            origin=self.name,
+            priority=UNSET if "/priority" in filled else word_value(wire.priority),
+            correlation_id=context.correlation_id,
+            timeout_ms=context.timeout,
+            retry=UNSET if policy is UNSET else RetryPolicy(policy.max_attempts, policy.backoff_ms),
+            security=UNSET
+            if security is UNSET
+            else Security(security.permissions, security.require_approval),
+            encrypted=True if hints.sealed else UNSET,
+            fragments=fragments + hints.unknown,
+        )
 
-    def _lift_response(self, wire: AgentResponse, hints: Hints) -> Lifted:
-        header: dict[str, Any] = {
-            "id": wire.id,
-            "time": wire.timestamp,
-            "sender": AgentRef(wire.sender),
-        }
-        if "/commandId" not in hints.filled:
-            header["reply_to"] = wire.command_id
-        read: dict[str, Any] = {"status": wire.status}
-        for group in ("results", "execution", "error"):
-            part = getattr(wire, group)
-            if part is not UNSET:
-                read |= {f"{group}.{name}": getattr(part, name) for name in part.__struct_fields__}
+    def _lift_response(self, wire: AgentResponse, hints: Hints) -> Envelope:
+        filled = hints.filled
         if hints.kind is UNSET and wire.status is AcpStatus.CANCELLED:
-            heard = _CANCELLED.hear(read, hints.filled, carried=False)
-            result = {"result": TaskResult(**heard.fields)} if heard.fields else {}
-            return Lifted(header, Kind.TASK_CANCEL, result)
-        kind = hints.kind
-        if kind is UNSET:
-            ended_well = wire.status in {AcpStatus.SUCCESS, AcpStatus.PARTIAL}
-            kind = Kind.TASK_COMPLETE if ended_well else Kind.TASK_FAIL
-        form = FORMS[kind]
-        _must_be(form, _RESPONSE, kind)
-        heard = form.hear(read, hints.filled, carried=hints.carried)
-        carrier = wire.results.data if hints.carried else UNSET
-        return Lifted(header, kind, heard.fields, carrier, tuple(heard.fragments))
+            kind = Kind.TASK_CANCEL
+            result, fragments = _CANCELLED.hear(wire, filled, False, UNSET)  # noqa: FBT003 - compiled, by position
+            assert isinstance(result, TaskResult)
+            body: Body = TaskCancel() if result == TaskResult() else TaskCancel(result=result)
+        else:
+            kind = hints.kind if hints.kind is not UNSET else _kind_of_ending(wire.status)
+            form = FORMS[kind]
+            _must_be(form, _RESPONSE, kind)
+            body, fragments = form.hear(wire, filled, hints.carried, hints.left)
+        return Envelope(
+            id=wire.id,
+            kind=kind,
+            time=wire.timestamp,
+            sender=AgentRef(wire.sender),
+            body=body,
+            origin=self.name,
+            reply_to=UNSET if "/commandId" in filled else wire.command_id,
+            fragments=fragments + hints.unknown,
+        )
 
     # The extension and other particulars --------------------------------------------------------
 
@@ -338,9 +334,6 @@ class Acp(Codec[AcpMessage]):
         if extension is UNSET:
             return wire, UNSET
         return msgspec.structs.replace(wire, x_agentcanvas=UNSET), extension
-
-    def attach(self, wire: AcpMessage, extension: Extension) -> AcpMessage:
-        return msgspec.structs.replace(wire, x_agentcanvas=extension)
 
     def wire_type_of(self, value: dict[str, Any]) -> type[AcpMessage] | Breach:
         if value.get("version", "2.0") != "2.0":
@@ -358,19 +351,21 @@ class _Marks(Struct):
     results: Maybe[Raw] = UNSET
 
 
-class _EitherDecoder:
-    """Reads a command, or a response."""
+_read_marks = msgspec.json.Decoder(_Marks).decode
+_read_command = msgspec.json.Decoder(AgentCommand).decode
+_read_response = msgspec.json.Decoder(AgentResponse).decode
 
-    def __init__(self) -> None:
-        self._marks = msgspec.json.Decoder(_Marks)
-        self._command = msgspec.json.Decoder(AgentCommand)
-        self._response = msgspec.json.Decoder(AgentResponse)
 
-    def decode(self, data: bytes) -> AcpMessage:
-        marks = self._marks.decode(data)
-        if marks.action is UNSET and (marks.commandId is not UNSET or marks.results is not UNSET):
-            return self._response.decode(data)
-        return self._command.decode(data)
+def _read_either(data: bytes) -> AcpMessage:
+    marks = _read_marks(data)
+    if marks.action is UNSET and (marks.commandId is not UNSET or marks.results is not UNSET):
+        return _read_response(data)
+    return _read_command(data)
+
+
+def _kind_of_ending(status: AcpStatus) -> Kind:
+    well = status is AcpStatus.SUCCESS or status is AcpStatus.PARTIAL
+    return Kind.TASK_COMPLETE if well else Kind.TASK_FAIL
 
 
 def _is_response(keys: Any) -> bool:
@@ -380,19 +375,6 @@ def _is_response(keys: Any) -> bool:
 def _must_be(form: Form, type_: str, kind: Kind) -> None:
     if form.says != type_:
         raise ValueError(f"{kind} is not said by {type_}")
-
-
-def _complete(groups: dict[str, dict[str, Any]], shown: Shown) -> None:
-    """Fill up a group that has some of its required fields."""
-    required: dict[str, dict[str, object]] = {
-        "execution": {"duration": 0},
-        "error": {"code": _UNKNOWN, "message": "", "recoverable": False},
-    }
-    for group, fields in required.items():
-        for name, fill in fields.items():
-            if groups[group] and name not in groups[group]:
-                groups[group][name] = fill
-                shown.filled.append(f"/{group}/{name}")
 
 
 _NO_CONTEXT = CommandContext()

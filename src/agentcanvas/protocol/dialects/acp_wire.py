@@ -5,7 +5,6 @@ To the letter of the document; a field its own examples leave out is ``Wanted``.
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Literal
 
 from msgspec import UNSET
@@ -24,7 +23,9 @@ from agentcanvas.protocol.values import (
     NotNegative,
     Raw,
     Value,
-    is_object,
+    Word,
+    check_free,
+    is_sound_object,
 )
 
 
@@ -66,11 +67,11 @@ class AgentCommand(Value, frozen=True, kw_only=True, rename={"sender": "from", "
     x_agentcanvas: Maybe[Extension] = UNSET
 
     def __post_init__(self) -> None:
-        if not is_object(self.parameters):
-            raise ValueError("parameters must be an object")
+        if not is_sound_object(self.parameters):
+            raise ValueError("expected an object")
 
 
-class AcpStatus(StrEnum):
+class AcpStatus(Word):
     """How a command ended."""
 
     SUCCESS = "success"
@@ -86,6 +87,10 @@ class Results(Value, frozen=True):
     data: Maybe[Raw] = UNSET
     artifacts: Maybe[tuple[Artifact, ...]] = UNSET
     summary: Maybe[str] = UNSET
+
+    def __post_init__(self) -> None:
+        if self.data is not UNSET:
+            check_free(self.data)
 
 
 class Execution(Value, frozen=True, rename="camel"):

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from agentcanvas.errors import ErrorType
-from agentcanvas.protocol.codec import Codec, Hints, Lifted, Rendering
+from agentcanvas.protocol import scan
+from agentcanvas.protocol.codec import Codec, Hints
 from agentcanvas.protocol.dialect import DialectName
 from agentcanvas.protocol.dialects.mac_wire import (
     BY_TYPE,
@@ -16,6 +17,7 @@ from agentcanvas.protocol.dialects.mac_wire import (
     BroadcastMessage,
     ErrorMessage,
     HeartbeatMessage,
+    MacHeader,
     MacMessage,
     MacMetadata,
     MacStatus,
@@ -33,7 +35,9 @@ from agentcanvas.protocol.dialects.mac_wire import (
 from agentcanvas.protocol.envelope import AgentRef, Envelope, Fragment
 from agentcanvas.protocol.extension import KEY, Extension, Held
 from agentcanvas.protocol.kinds import (
+    BODY_TYPES,
     AgentStatus,
+    Body,
     Broadcast,
     CancelScope,
     ErrorSeverity,
@@ -59,6 +63,7 @@ from agentcanvas.protocol.values import (
     Raw,
     freeze,
     is_object,
+    is_sound_object,
     is_text,
 )
 
@@ -71,11 +76,12 @@ _TO_STATUS = {
 _FROM_STATUS = {mac: outcome for outcome, mac in _TO_STATUS.items()}
 
 _UNKNOWN = "unknown"
+_QUOTE = ord('"')
 _EMPTY = freeze({})
 
 
-def _form(says: str, *rows: Row, slot: str | None = None, whole: bool = False) -> Form:
-    return Form(says=says, rows=rows, slot=slot, slot_whole=whole)
+def _form(kind: Kind, says: str, *rows: Row, slot: str | None = None) -> tuple[Kind, Form]:
+    return kind, Form(says, BODY_TYPES[kind], rows, slot=slot)
 
 
 def _task_id(fill: str = _UNKNOWN, field: str = "task_id") -> Row:
@@ -86,142 +92,156 @@ def _remaining(fill: object) -> Row:
     return Row("remaining", "estimated_remaining", fill, number_or_unset, same)
 
 
-FORMS: dict[Kind, Form] = {
-    Kind.TASK_ASSIGN: _form(
-        "TASK_REQUEST",
-        _task_id(),
-        Row("task_type", "task_type", _UNKNOWN),
-        Row("input", "input", freeze(""), text_or_object, same),
-        Row("callback_url", "callback_url"),
-        Row("requirements", "requirements", down=object_or_unset, up=same),
-        slot="requirements",
-    ),
-    Kind.TASK_ACCEPT: _form(
-        "TASK_ACCEPT",
-        _task_id(),
-        Row("estimated_duration", "estimated_duration", 0),
-        Row("accepted_at", "accepted_at", TIME),
-    ),
-    Kind.TASK_REJECT: _form(
-        "TASK_REJECT",
-        _task_id(),
-        Row("reason", "reason"),
-        Row("message", "message", ""),
-        Row("suggested_agents", "suggested_agents", ()),
-    ),
-    Kind.TASK_PROGRESS: _form(
-        "STATUS_RESPONSE",
-        Row("task_id", "task_id"),
-        Row("status", "status", "RUNNING"),
-        Row("progress", "progress", 0),
-        _remaining(0),
-    ),
-    Kind.TASK_COMPLETE: _form(
-        "TASK_COMPLETE",
-        _task_id(),
-        Row(
-            "status", "status", MacStatus.SUCCESS, _TO_STATUS.__getitem__, _FROM_STATUS.__getitem__
+FORMS: dict[Kind, Form] = dict(
+    [
+        _form(
+            Kind.TASK_ASSIGN,
+            "TASK_REQUEST",
+            _task_id(),
+            Row("task_type", "task_type", _UNKNOWN),
+            Row("input", "input", freeze(""), text_or_object, same),
+            Row("callback_url", "callback_url"),
+            Row("requirements", "requirements", down=object_or_unset, up=same),
+            slot="requirements",
         ),
-        Row("duration_ms", "duration", 0, to_seconds, to_ms),
-        Row("completed_at", "completed_at", TIME),
-        Row("output", "output", _EMPTY),
-        slot="output",
-    ),
-    Kind.TASK_FAIL: _form(
-        "TASK_FAILED",
-        _task_id(),
-        Row("error_code", "error_code", "EXECUTION_ERROR"),
-        Row("error_message", "error_message", _UNKNOWN),
-        Row("retry_possible", "retry_possible", fill=False),
-        Row("error_details", "error_details", _EMPTY),
-        slot="error_details",
-    ),
-    Kind.TASK_CANCEL: _form(
-        "TASK_CANCEL",
-        Row("scope", "scope", CancelScope.TASK),
-        Row("target_id", "target_id", _UNKNOWN),
-        Row("reason", "reason", _UNKNOWN),
-        Row("cleanup_required", "cleanup_required", fill=False),
-    ),
-    Kind.REVIEW_REQUEST: _form(
-        "TASK_REQUEST",
-        _task_id(),
-        Row("", "task_type", "review"),
-        Row("", "input"),
-        slot="input",
-    ),
-    Kind.REVIEW_RESULT: _form(
-        "TASK_COMPLETE",
-        _task_id(),
-        Row("", "status", MacStatus.SUCCESS),
-        Row("", "duration", 0),
-        Row("", "completed_at", TIME),
-        Row("", "output"),
-        slot="output",
-    ),
-    Kind.FEEDBACK: _form(
-        "STATUS_RESPONSE",
-        Row("related_task_id", "task_id"),
-        Row("", "status", "FEEDBACK"),
-        Row("", "progress", 0),
-        Row("", "estimated_remaining", 0),
-    ),
-    Kind.STATUS_QUERY: _form(
-        "STATUS_QUERY",
-        Row("task_id", "task_id"),
-        Row("query_type", "query_type", "TASK_STATUS"),
-    ),
-    Kind.STATUS_RESPONSE: _form(
-        "STATUS_RESPONSE",
-        Row("query_id", "query_id"),
-        Row("task_id", "task_id"),
-        Row("status", "status", _UNKNOWN),
-        Row("progress", "progress", 0),
-        _remaining(0),
-    ),
-    Kind.HEARTBEAT: _form(
-        "HEARTBEAT",
-        Row("status", "status", AgentStatus.ACTIVE),
-        Row("load", "load", 0),
-        Row("tasks_running", "tasks_running", 0),
-        Row("tasks_queued", "tasks_queued", 0),
-        Row("capabilities", "capabilities", ()),
-    ),
-    Kind.ACK: _form(
-        "STATUS_RESPONSE",
-        Row("", "status", "ACKNOWLEDGED"),
-        Row("", "progress", 0),
-        Row("", "estimated_remaining", 0),
-    ),
-    Kind.ERROR: _form(
-        "ERROR",
-        Row("error_type", "error_type", ErrorType.EXECUTION),
-        Row("error_code", "error_code", _UNKNOWN),
-        Row("error_message", "error_message", _UNKNOWN),
-        Row("original_message_id", "original_message_id", _UNKNOWN),
-        Row("severity", "severity", ErrorSeverity.ERROR),
-    ),
-}
+        _form(
+            Kind.TASK_ACCEPT,
+            "TASK_ACCEPT",
+            _task_id(),
+            Row("estimated_duration", "estimated_duration", 0),
+            Row("accepted_at", "accepted_at", TIME),
+        ),
+        _form(
+            Kind.TASK_REJECT,
+            "TASK_REJECT",
+            _task_id(),
+            Row("reason", "reason"),
+            Row("message", "message", ""),
+            Row("suggested_agents", "suggested_agents", ()),
+        ),
+        _form(
+            Kind.TASK_PROGRESS,
+            "STATUS_RESPONSE",
+            Row("task_id", "task_id"),
+            Row("status", "status", "RUNNING"),
+            Row("progress", "progress", 0),
+            _remaining(0),
+        ),
+        _form(
+            Kind.TASK_COMPLETE,
+            "TASK_COMPLETE",
+            _task_id(),
+            Row(
+                "status",
+                "status",
+                MacStatus.SUCCESS,
+                _TO_STATUS.__getitem__,
+                _FROM_STATUS.__getitem__,
+            ),
+            Row("duration_ms", "duration", 0, to_seconds, to_ms, lossy=True),
+            Row("completed_at", "completed_at", TIME),
+            Row("output", "output", _EMPTY),
+            slot="output",
+        ),
+        _form(
+            Kind.TASK_FAIL,
+            "TASK_FAILED",
+            _task_id(),
+            Row("error_code", "error_code", "EXECUTION_ERROR"),
+            Row("error_message", "error_message", _UNKNOWN),
+            Row("retry_possible", "retry_possible", fill=False),
+            Row("error_details", "error_details", _EMPTY),
+            slot="error_details",
+        ),
+        _form(
+            Kind.TASK_CANCEL,
+            "TASK_CANCEL",
+            Row("scope", "scope", CancelScope.TASK),
+            Row("target_id", "target_id", _UNKNOWN),
+            Row("reason", "reason", _UNKNOWN),
+            Row("cleanup_required", "cleanup_required", fill=False),
+        ),
+        _form(
+            Kind.REVIEW_REQUEST,
+            "TASK_REQUEST",
+            _task_id(),
+            Row("", "task_type", "review"),
+            Row("", "input"),
+            slot="input",
+        ),
+        _form(
+            Kind.REVIEW_RESULT,
+            "TASK_COMPLETE",
+            _task_id(),
+            Row("", "status", MacStatus.SUCCESS),
+            Row("", "duration", 0),
+            Row("", "completed_at", TIME),
+            Row("", "output"),
+            slot="output",
+        ),
+        _form(
+            Kind.FEEDBACK,
+            "STATUS_RESPONSE",
+            Row("related_task_id", "task_id"),
+            Row("", "status", "FEEDBACK"),
+            Row("", "progress", 0),
+            Row("", "estimated_remaining", 0),
+        ),
+        _form(
+            Kind.STATUS_QUERY,
+            "STATUS_QUERY",
+            Row("task_id", "task_id"),
+            Row("query_type", "query_type", "TASK_STATUS"),
+        ),
+        _form(
+            Kind.STATUS_RESPONSE,
+            "STATUS_RESPONSE",
+            Row("query_id", "query_id"),
+            Row("task_id", "task_id"),
+            Row("status", "status", _UNKNOWN),
+            Row("progress", "progress", 0),
+            _remaining(0),
+        ),
+        _form(
+            Kind.HEARTBEAT,
+            "HEARTBEAT",
+            Row("status", "status", AgentStatus.ACTIVE),
+            Row("load", "load", 0),
+            Row("tasks_running", "tasks_running", 0),
+            Row("tasks_queued", "tasks_queued", 0),
+            Row("capabilities", "capabilities", ()),
+        ),
+        _form(
+            Kind.ACK,
+            "STATUS_RESPONSE",
+            Row("", "status", "ACKNOWLEDGED"),
+            Row("", "progress", 0),
+            Row("", "estimated_remaining", 0),
+        ),
+        _form(
+            Kind.ERROR,
+            "ERROR",
+            Row("error_type", "error_type", ErrorType.EXECUTION),
+            Row("error_code", "error_code", _UNKNOWN),
+            Row("error_message", "error_message", _UNKNOWN),
+            Row("original_message_id", "original_message_id", _UNKNOWN),
+            Row("severity", "severity", ErrorSeverity.ERROR),
+        ),
+    ]
+)
 _BROADCAST = "BROADCAST"
-_NATURAL: dict[str, Kind] = {
-    "TASK_REQUEST": Kind.TASK_ASSIGN,
-    "TASK_ACCEPT": Kind.TASK_ACCEPT,
-    "TASK_REJECT": Kind.TASK_REJECT,
-    "TASK_COMPLETE": Kind.TASK_COMPLETE,
-    "TASK_FAILED": Kind.TASK_FAIL,
-    "TASK_CANCEL": Kind.TASK_CANCEL,
-    "HEARTBEAT": Kind.HEARTBEAT,
-    "STATUS_QUERY": Kind.STATUS_QUERY,
-    "STATUS_RESPONSE": Kind.STATUS_RESPONSE,
-    "BROADCAST": Kind.BROADCAST,
-    "ERROR": Kind.ERROR,
-}
-_HEADER_ROWS = {
-    "correlation_id": "correlation_id",
-    "parent_message_id": "reply_to",
-    "parent_task_id": "parent_task_id",
-    "trace_level": "trace_level",
-    "session_id": "session",
+_NATURAL: dict[type, Kind] = {
+    TaskRequest: Kind.TASK_ASSIGN,
+    TaskAcceptMessage: Kind.TASK_ACCEPT,
+    TaskRejectMessage: Kind.TASK_REJECT,
+    TaskComplete: Kind.TASK_COMPLETE,
+    TaskFailed: Kind.TASK_FAIL,
+    TaskCancelMessage: Kind.TASK_CANCEL,
+    HeartbeatMessage: Kind.HEARTBEAT,
+    StatusQueryMessage: Kind.STATUS_QUERY,
+    StatusResponseMessage: Kind.STATUS_RESPONSE,
+    BroadcastMessage: Kind.BROADCAST,
+    ErrorMessage: Kind.ERROR,
 }
 
 
@@ -244,35 +264,28 @@ class Mac(Codec[MacMessage[Any]]):
     )
     id_field: ClassVar[str] = "message_id"
 
+    def route(self, data: bytes) -> MacHeader:
+        """What is needed to pass a message on, without reading its payload."""
+        scan.prescan(data)
+        try:
+            header = _read_header(data)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            self.read(data)  # says exactly what is wrong
+            raise
+        if header.type not in BY_TYPE:
+            self.read(data)
+        return header
+
     # Envelope to wire ---------------------------------------------------------------------------
 
-    def render(self, envelope: Envelope) -> Rendering[MacMessage[Any]]:
+    def render(self, envelope: Envelope) -> MacMessage[Any]:
         type_, payload, shown = self._payload(envelope)
-        filled = shown.filled
-        metadata = MacMetadata(
-            correlation_id=envelope.correlation_id,
-            parent_message_id=envelope.reply_to,
-            parent_task_id=envelope.parent_task_id,
-            trace_level=envelope.trace_level,
-            session_id=envelope.session,
-        )
         if envelope.recipient is UNSET:
             recipient = _UNKNOWN
-            filled.append("/to")
+            shown.filled.append("/to")
         else:
             recipient = envelope.recipient.id
-        wire = BY_TYPE[type_](
-            message_id=envelope.id,
-            sender=envelope.sender.id,
-            recipient=recipient,
-            timestamp=envelope.time,
-            payload=payload,
-            priority=envelope.priority,
-            metadata=metadata if metadata != _NO_METADATA else UNSET,
-            signature=envelope.signature if envelope.origin == self.name else UNSET,
-            encrypted=envelope.encrypted,
-            encryption_algorithm=envelope.encryption_algorithm,
-        )
+        native = envelope.origin == self.name
         held = Held(
             sender=_more_than_id(envelope.sender),
             recipient=_more_than_id(envelope.recipient),
@@ -280,9 +293,28 @@ class Mac(Codec[MacMessage[Any]]):
             timeout_ms=self._hidden_timeout(envelope, payload),
             retry=envelope.retry,
             security=envelope.security,
-            signature=UNSET if envelope.origin == self.name else envelope.signature,
+            signature=UNSET if native else envelope.signature,
         )
-        return Rendering(wire, held, shown)
+        metadata = MacMetadata(
+            correlation_id=envelope.correlation_id,
+            parent_message_id=envelope.reply_to,
+            parent_task_id=envelope.parent_task_id,
+            trace_level=envelope.trace_level,
+            session_id=envelope.session,
+            x_agentcanvas=self.extension(envelope, held, shown),
+        )
+        return BY_TYPE[type_](
+            message_id=envelope.id,
+            sender=envelope.sender.id,
+            recipient=recipient,
+            timestamp=envelope.time,
+            payload=payload,
+            priority=envelope.priority,
+            metadata=metadata if metadata != _NO_METADATA else UNSET,
+            signature=envelope.signature if native else UNSET,
+            encrypted=envelope.encrypted,
+            encryption_algorithm=envelope.encryption_algorithm,
+        )
 
     def _hidden_timeout(self, envelope: Envelope, payload: object) -> Maybe[float]:
         """The timeout where the payload has no place for it, or cannot say it exactly."""
@@ -301,7 +333,7 @@ class Mac(Codec[MacMessage[Any]]):
         if isinstance(body, Broadcast):
             return _BROADCAST, *self._broadcast(body, fill=envelope.origin != self.name)
         form = FORMS[envelope.kind]
-        shown = form.show(body, fill=envelope.origin != self.name, time=envelope.time)
+        shown = form.show(body, envelope.origin != self.name, envelope.time)
         if form.says == "TASK_REQUEST" and envelope.timeout_ms is not UNSET:
             shown.values["timeout"] = to_seconds(envelope.timeout_ms)
         return form.says, PAYLOADS[form.says](**shown.values), shown
@@ -328,66 +360,74 @@ class Mac(Codec[MacMessage[Any]]):
 
     # Wire to envelope ---------------------------------------------------------------------------
 
-    def lift(self, wire: MacMessage[Any], hints: Hints) -> Lifted:
-        type_ = str(wire.__struct_config__.tag)
-        header: dict[str, Any] = {
-            "id": wire.message_id,
-            "time": wire.timestamp,
-            "sender": AgentRef(wire.sender),
-            "priority": wire.priority,
-            "signature": wire.signature,
-            "encrypted": wire.encrypted,
-            "encryption_algorithm": wire.encryption_algorithm,
-        }
-        if "/to" not in hints.filled:
-            header["recipient"] = AgentRef(wire.recipient)
-        fragments: list[Fragment] = []
-        if wire.metadata is not UNSET:
-            for name, field in _HEADER_ROWS.items():
-                header[field] = getattr(wire.metadata, name)
-            if wire.metadata == _NO_METADATA:
-                fragments.append(Fragment("/metadata", _EMPTY))
-        kind = self._kind(type_, wire, hints)
-        if wire.encrypted is True:
-            text = wire.payload
-            ciphertext = text if isinstance(text, str) else msgspec.json.decode(text, type=str)
-            return Lifted(header, kind, {"ciphertext": ciphertext}, fragments=tuple(fragments))
-        if type_ == _BROADCAST:
-            return Lifted(
-                header, kind, self._hear_broadcast(wire, hints), fragments=tuple(fragments)
-            )
-        form = FORMS[kind]
-        payload = wire.payload
-        heard = form.hear(_attributes(payload), hints.filled, carried=hints.carried)
-        if type_ == "TASK_REQUEST" and payload.timeout is not UNSET:
-            ms = header["timeout_ms"] = to_ms(payload.timeout)
-            if to_seconds(ms) != payload.timeout:
-                fragments.append(Fragment("/payload/timeout", freeze(payload.timeout)))
-        carrier = getattr(payload, form.slot) if hints.carried and form.slot else UNSET
-        return Lifted(header, kind, heard.fields, carrier, (*fragments, *heard.fragments))
+    def lift(self, wire: MacMessage[Any], hints: Hints) -> Envelope:
+        payload, filled = wire.payload, hints.filled
+        kind = self._kind(wire, hints)
+        body, fragments = self._body(wire, kind, hints)
+        timeout_ms: Maybe[float] = UNSET
+        if payload.__class__ is TaskRequestPayload and payload.timeout is not UNSET:
+            timeout_ms = to_ms(payload.timeout)
+            if to_seconds(timeout_ms) != payload.timeout:
+                fragments += (Fragment("/payload/timeout", freeze(payload.timeout)),)
+        metadata = wire.metadata
+        if metadata is UNSET:
+            metadata = _NO_METADATA
+        elif metadata == _NO_METADATA:
+            fragments += (Fragment("/metadata", _EMPTY),)
+        return Envelope(
+            id=wire.message_id,
+            kind=kind,
+            time=wire.timestamp,
+            sender=AgentRef(wire.sender),
+            recipient=UNSET if "/to" in filled else AgentRef(wire.recipient),
+            body=body,
+            origin=self.name,
+            session=metadata.session_id,
+            priority=wire.priority,
+            correlation_id=metadata.correlation_id,
+            reply_to=metadata.parent_message_id,
+            timeout_ms=timeout_ms,
+            trace_level=metadata.trace_level,
+            parent_task_id=metadata.parent_task_id,
+            signature=wire.signature,
+            encrypted=wire.encrypted,
+            encryption_algorithm=wire.encryption_algorithm,
+            fragments=fragments + hints.unknown,
+        )
 
-    def _kind(self, type_: str, wire: MacMessage[Any], hints: Hints) -> Kind:
+    def _body(
+        self, wire: MacMessage[Any], kind: Kind, hints: Hints
+    ) -> tuple[Body, tuple[Fragment, ...]]:
+        payload = wire.payload
+        if wire.encrypted is True:
+            text = payload if isinstance(payload, str) else msgspec.json.decode(payload, type=str)
+            return Sealed(text), ()
+        if kind is Kind.BROADCAST:
+            return self._hear_broadcast(payload, hints), ()
+        return FORMS[kind].hear(payload, hints.filled, hints.carried, hints.left)
+
+    def _kind(self, wire: MacMessage[Any], hints: Hints) -> Kind:
         if hints.kind is not UNSET:
-            expected = _BROADCAST if hints.kind is Kind.BROADCAST else FORMS[hints.kind].says
-            if expected != type_:
-                raise ValueError(f"{hints.kind} is not said by {type_}")
+            says = _BROADCAST if hints.kind is Kind.BROADCAST else FORMS[hints.kind].says
+            if BY_TYPE[says] is not type(wire):
+                raise ValueError(f"{hints.kind} is not said by {type(wire).__name__}")
             return hints.kind
         payload = wire.payload
-        if isinstance(payload, StatusResponsePayload) and payload.query_id is UNSET:
+        if payload.__class__ is StatusResponsePayload and payload.query_id is UNSET:
             return Kind.TASK_PROGRESS
-        return _NATURAL[type_]
+        return _NATURAL[type(wire)]
 
-    def _hear_broadcast(self, wire: MacMessage[Any], hints: Hints) -> dict[str, Any]:
-        members = msgspec.json.decode(wire.payload, type=dict[str, Raw])
-        fields: dict[str, Any] = {"event": msgspec.json.decode(members.pop("event"), type=str)}
-        message = members.pop("message", None)
-        if message is not None:
-            text = msgspec.json.decode(message, type=str)
-            if "/payload/message" not in hints.filled:
-                fields["message"] = text
-        if members:
-            fields["data"] = freeze(members)
-        return fields
+    def _hear_broadcast(self, payload: Raw, hints: Hints) -> Broadcast:
+        members = msgspec.json.decode(payload, type=dict[str, Raw])
+        event = msgspec.json.decode(members.pop("event"), type=str)
+        said = members.pop("message", None)
+        message: Maybe[str] = UNSET
+        if said is not None and "/payload/message" not in hints.filled:
+            message = msgspec.json.decode(said, type=str)
+        data: Maybe[Raw] = freeze(members) if members else UNSET
+        if hints.left is not UNSET:
+            data = msgspec.json.decode(hints.left, type=dict[str, Raw])["data"]
+        return Broadcast(event, message, data)
 
     # The extension and other particulars --------------------------------------------------------
 
@@ -404,12 +444,6 @@ class Mac(Codec[MacMessage[Any]]):
         )
         return plain, extension
 
-    def attach(self, wire: MacMessage[Any], extension: Extension) -> MacMessage[Any]:
-        metadata = _NO_METADATA if wire.metadata is UNSET else wire.metadata
-        return msgspec.structs.replace(
-            wire, metadata=msgspec.structs.replace(metadata, x_agentcanvas=extension)
-        )
-
     def wire_type_of(self, value: dict[str, Any]) -> type[MacMessage[Any]] | Breach:
         type_ = value.get("type")
         if type_ is None:
@@ -423,11 +457,19 @@ class Mac(Codec[MacMessage[Any]]):
             )
         return BY_TYPE[type_]
 
-    def quirks(self, wire: MacMessage[Any]) -> Breach | None:
+    def is_consistent(self, wire: MacMessage[Any]) -> bool:
         payload = wire.payload
-        is_string = is_text(payload) if isinstance(payload, Raw) else isinstance(payload, str)
-        if (wire.encrypted is True) is is_string:
-            return None
+        if payload.__class__ is TaskRequestPayload:
+            wants = payload.requirements
+            return (
+                (memoryview(payload.input)[0] == _QUOTE or is_sound_object(payload.input))
+                and (wants is UNSET or is_sound_object(wants))
+                and wire.encrypted is not True
+            )
+        is_string = is_text(payload) if payload.__class__ is Raw else payload.__class__ is str
+        return is_string is (wire.encrypted is True)
+
+    def inconsistency(self, wire: MacMessage[Any]) -> Breach:
         wanted = (
             "a base64 string because encrypted is true"
             if wire.encrypted is True
@@ -440,13 +482,10 @@ class Mac(Codec[MacMessage[Any]]):
 
 
 _NO_METADATA = MacMetadata()
+_read_header = msgspec.json.Decoder(MacHeader).decode
 
 
 def _more_than_id(agent: AgentRef | UnsetType) -> AgentRef | UnsetType:
     if agent is UNSET or (agent.type is UNSET and agent.instance is UNSET):
         return UNSET
     return agent
-
-
-def _attributes(payload: msgspec.Struct) -> dict[str, Any]:
-    return {name: getattr(payload, name) for name in payload.__struct_fields__}

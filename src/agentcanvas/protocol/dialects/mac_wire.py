@@ -5,7 +5,6 @@ To the letter of the document; a field its own examples leave out is ``Wanted``.
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
@@ -28,12 +27,14 @@ from agentcanvas.protocol.values import (
     TextOrObject,
     Value,
     Wanted,
+    Word,
+    check_free,
     is_object,
     is_text,
 )
 
 
-class MacStatus(StrEnum):
+class MacStatus(Word):
     """How MAC says a task ended."""
 
     SUCCESS = "SUCCESS"
@@ -51,12 +52,6 @@ class TaskRequestPayload(Value, frozen=True):
     requirements: Maybe[JsonObject] = UNSET
     timeout: Maybe[NotNegative] = UNSET
     callback_url: Maybe[str] = UNSET
-
-    def __post_init__(self) -> None:
-        if not (is_text(self.input) or is_object(self.input)):
-            raise ValueError("input must be a string or an object")
-        if self.requirements is not UNSET and not is_object(self.requirements):
-            raise ValueError("requirements must be an object")
 
 
 class TaskAcceptPayload(Value, frozen=True):
@@ -76,6 +71,10 @@ class TaskCompletePayload(Value, frozen=True):
     duration: Wanted[NotNegative] = UNSET
     completed_at: Wanted[str] = UNSET
 
+    def __post_init__(self) -> None:
+        if self.output is not UNSET:
+            check_free(self.output)
+
 
 class TaskFailedPayload(Value, frozen=True):
     """TASK_FAILED."""
@@ -85,6 +84,10 @@ class TaskFailedPayload(Value, frozen=True):
     error_message: str
     error_details: Wanted[Raw] = UNSET
     retry_possible: Wanted[bool] = UNSET
+
+    def __post_init__(self) -> None:
+        if self.error_details is not UNSET:
+            check_free(self.error_details)
 
 
 class TaskCancelPayload(Value, frozen=True):
@@ -206,6 +209,7 @@ class BroadcastMessage(
 
     def __post_init__(self) -> None:
         if is_object(self.payload):
+            check_free(self.payload)
             BroadcastContent.decode(self.payload)
         elif not is_text(self.payload):
             raise ValueError("payload must be an object")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from agentcanvas.protocol.codec import Codec, Hints, Lifted, Rendering
+from agentcanvas.protocol.codec import Codec, Hints
 from agentcanvas.protocol.dialect import DialectName
 from agentcanvas.protocol.dialects.spec022_wire import (
     BY_TYPE,
@@ -30,9 +30,10 @@ from agentcanvas.protocol.dialects.spec022_wire import (
     TaskCompletion,
     TaskProgressMessage,
 )
-from agentcanvas.protocol.envelope import AgentRef, AgentType, Envelope, Fragment
+from agentcanvas.protocol.envelope import AgentRef, AgentType, Envelope
 from agentcanvas.protocol.extension import Extension, Held
 from agentcanvas.protocol.kinds import (
+    BODY_TYPES,
     CancelScope,
     Changes,
     Feedback,
@@ -49,12 +50,21 @@ from agentcanvas.protocol.kinds import (
 from agentcanvas.protocol.mapping import NOTHING, Form, Row, Shown, from_text, same, text_of
 from agentcanvas.protocol.priorities import PriorityWord, to_word, word_value
 from agentcanvas.protocol.shape import Breach, Rule
+from agentcanvas.protocol.values import Maybe, is_text
 
 _UNKNOWN = "unknown"
 _NO_CONTEXT = TaskContext(specs=(), reference_files=())
 _NO_CONSTRAINTS = TaskConstraints(scope=(), testing_required=False, must_not_break=())
 _NO_CHANGES = Changes(files_created=(), files_modified=(), files_deleted=())
 _NO_SELF_REVIEW = SelfReview(tests_run=False, tests_passed=False, type_check_passed=False)
+
+_TO_PRIORITY = {
+    PriorityWord.LOW: AssignmentPriority.LOW,
+    PriorityWord.MEDIUM: AssignmentPriority.MEDIUM,
+    PriorityWord.HIGH: AssignmentPriority.HIGH,
+    PriorityWord.CRITICAL: AssignmentPriority.HIGH,
+}
+_FROM_PRIORITY = {word: word_value(PriorityWord(word)) for word in AssignmentPriority}
 
 _TO_STATUS = {
     Outcome.SUCCESS: CompletionStatus.COMPLETED,
@@ -73,8 +83,8 @@ def _seconds_in_words(remaining: float | str) -> str:
     return remaining if isinstance(remaining, str) else f"{remaining} seconds"
 
 
-def _form(says: str, *rows: Row) -> Form:
-    return Form(says=says, rows=rows)
+def _form(kind: Kind, says: str, *rows: Row) -> tuple[Kind, Form]:
+    return kind, Form(says, BODY_TYPES[kind], rows)
 
 
 def _fields(*names: str) -> tuple[Row, ...]:
@@ -104,88 +114,96 @@ def _result_rows(status: CompletionStatus) -> list[Row]:
     ]
 
 
-FORMS: dict[Kind, Form] = {
-    Kind.TASK_ASSIGN: _form(
-        "task_assignment",
-        Row("task_id", "task.task_id", _UNKNOWN),
-        Row("input", "task.task_description", _UNKNOWN, text_of, from_text),
-        Row("context", "task.context", _NO_CONTEXT),
-        Row("constraints", "task.constraints", _NO_CONSTRAINTS),
-        Row("acceptance_criteria", "task.acceptance_criteria", ()),
-        *_fields("deadline", "max_iterations"),
-    ),
-    Kind.TASK_ACCEPT: _form("acknowledgment"),
-    Kind.TASK_REJECT: _form(
-        "feedback",
-        *_feedback(
-            FeedbackType.CORRECTION,
-            Row("reason", "subject"),
-            Row("message", "content", ""),
-            Row("task_id", "related_task_id"),
+FORMS: dict[Kind, Form] = dict(
+    [
+        _form(
+            Kind.TASK_ASSIGN,
+            "task_assignment",
+            Row("task_id", "task.task_id", _UNKNOWN),
+            Row("input", "task.task_description", _UNKNOWN, text_of, from_text, exact=is_text),
+            Row("context", "task.context", _NO_CONTEXT),
+            Row("constraints", "task.constraints", _NO_CONSTRAINTS),
+            Row("acceptance_criteria", "task.acceptance_criteria", ()),
+            *_fields("deadline", "max_iterations"),
         ),
-    ),
-    Kind.TASK_PROGRESS: _form(
-        "task_progress",
-        Row("task_id", "task_id", _UNKNOWN),
-        Row("progress", "progress_percent", 0),
-        Row("current_step", "current_step", _UNKNOWN),
-        Row("files_modified_so_far", "files_modified_so_far", ()),
-        Row("remaining", "estimated_remaining", NOTHING, _seconds_in_words, same),
-        *_fields("blockers"),
-    ),
-    Kind.TASK_COMPLETE: _form("task_completion", *_result_rows(CompletionStatus.COMPLETED)),
-    Kind.TASK_FAIL: _form("task_completion", *_result_rows(CompletionStatus.FAILED)),
-    Kind.TASK_CANCEL: _form(
-        "abort",
-        Row("scope", "scope", CancelScope.TASK),
-        Row("target_id", "target_id", _UNKNOWN),
-        Row("reason", "reason", _UNKNOWN),
-        Row("cleanup_required", "cleanup_required", fill=False),
-    ),
-    Kind.REVIEW_REQUEST: _form("review_request", *_fields(*ReviewRequest.__struct_fields__)),
-    Kind.REVIEW_RESULT: _form("review_result", *_fields(*ReviewResult.__struct_fields__)),
-    Kind.FEEDBACK: _form("feedback", *_fields(*Feedback.__struct_fields__)),
-    Kind.STATUS_QUERY: _form("status_query", *_fields("task_id", "agent_id")),
-    Kind.STATUS_RESPONSE: _form(
-        "status_response",
-        Row("status", "status", _UNKNOWN),
-        *_fields("task_id", "agent_id"),
-        Row("progress", "progress_percent"),
-    ),
-    Kind.HEARTBEAT: _form("status_response", *_fields("status")),
-    Kind.BROADCAST: _form(
-        "feedback",
-        *_feedback(FeedbackType.GUIDANCE, Row("event", "subject"), Row("message", "content", "")),
-    ),
-    Kind.ACK: _form("acknowledgment"),
-    Kind.ERROR: _form(
-        "feedback",
-        *_feedback(
-            FeedbackType.CORRECTION,
-            Row("error_code", "subject"),
-            Row("error_message", "content"),
+        _form(Kind.TASK_ACCEPT, "acknowledgment"),
+        _form(
+            Kind.TASK_REJECT,
+            "feedback",
+            *_feedback(
+                FeedbackType.CORRECTION,
+                Row("reason", "subject"),
+                Row("message", "content", ""),
+                Row("task_id", "related_task_id"),
+            ),
         ),
-    ),
-}
-_SEALED = Form(
-    says="feedback",
-    rows=tuple(
-        _feedback(
-            FeedbackType.GUIDANCE, Row("", "subject", "encrypted"), Row("ciphertext", "content")
-        )
-    ),
+        _form(
+            Kind.TASK_PROGRESS,
+            "task_progress",
+            Row("task_id", "task_id", _UNKNOWN),
+            Row("progress", "progress_percent", 0),
+            Row("current_step", "current_step", _UNKNOWN),
+            Row("files_modified_so_far", "files_modified_so_far", ()),
+            Row("remaining", "estimated_remaining", NOTHING, _seconds_in_words, same),
+            *_fields("blockers"),
+        ),
+        _form(Kind.TASK_COMPLETE, "task_completion", *_result_rows(CompletionStatus.COMPLETED)),
+        _form(Kind.TASK_FAIL, "task_completion", *_result_rows(CompletionStatus.FAILED)),
+        _form(
+            Kind.TASK_CANCEL,
+            "abort",
+            Row("scope", "scope", CancelScope.TASK),
+            Row("target_id", "target_id", _UNKNOWN),
+            Row("reason", "reason", _UNKNOWN),
+            Row("cleanup_required", "cleanup_required", fill=False),
+        ),
+        _form(Kind.REVIEW_REQUEST, "review_request", *_fields(*ReviewRequest.__struct_fields__)),
+        _form(Kind.REVIEW_RESULT, "review_result", *_fields(*ReviewResult.__struct_fields__)),
+        _form(Kind.FEEDBACK, "feedback", *_fields(*Feedback.__struct_fields__)),
+        _form(Kind.STATUS_QUERY, "status_query", *_fields("task_id", "agent_id")),
+        _form(
+            Kind.STATUS_RESPONSE,
+            "status_response",
+            Row("status", "status", _UNKNOWN),
+            *_fields("task_id", "agent_id"),
+            Row("progress", "progress_percent"),
+        ),
+        _form(Kind.HEARTBEAT, "status_response", *_fields("status")),
+        _form(
+            Kind.BROADCAST,
+            "feedback",
+            *_feedback(
+                FeedbackType.GUIDANCE, Row("event", "subject"), Row("message", "content", "")
+            ),
+        ),
+        _form(Kind.ACK, "acknowledgment"),
+        _form(
+            Kind.ERROR,
+            "feedback",
+            *_feedback(
+                FeedbackType.CORRECTION,
+                Row("error_code", "subject"),
+                Row("error_message", "content"),
+            ),
+        ),
+    ]
 )
-_NATURAL: dict[str, Kind] = {
-    "task_assignment": Kind.TASK_ASSIGN,
-    "task_progress": Kind.TASK_PROGRESS,
-    "task_completion": Kind.TASK_COMPLETE,
-    "review_request": Kind.REVIEW_REQUEST,
-    "review_result": Kind.REVIEW_RESULT,
-    "feedback": Kind.FEEDBACK,
-    "status_query": Kind.STATUS_QUERY,
-    "status_response": Kind.STATUS_RESPONSE,
-    "abort": Kind.TASK_CANCEL,
-    "acknowledgment": Kind.ACK,
+_SEALED = Form(
+    "feedback",
+    Sealed,
+    _feedback(FeedbackType.GUIDANCE, Row("", "subject", "encrypted"), Row("ciphertext", "content")),
+)
+_NATURAL: dict[type, Kind] = {
+    TaskAssignment: Kind.TASK_ASSIGN,
+    TaskProgressMessage: Kind.TASK_PROGRESS,
+    TaskCompletion: Kind.TASK_COMPLETE,
+    ReviewRequestMessage: Kind.REVIEW_REQUEST,
+    ReviewResultMessage: Kind.REVIEW_RESULT,
+    FeedbackMessage: Kind.FEEDBACK,
+    StatusQueryMessage: Kind.STATUS_QUERY,
+    StatusResponseMessage: Kind.STATUS_RESPONSE,
+    Abort: Kind.TASK_CANCEL,
+    Acknowledgment: Kind.ACK,
 }
 
 
@@ -209,25 +227,17 @@ class Spec022(Codec[Spec022Message[Any]]):
 
     # Envelope to wire ---------------------------------------------------------------------------
 
-    def render(self, envelope: Envelope) -> Rendering[Spec022Message[Any]]:
+    def render(self, envelope: Envelope) -> Spec022Message[Any]:
         form = _SEALED if isinstance(envelope.body, Sealed) else FORMS[envelope.kind]
         fill = envelope.origin != self.name or form is _SEALED
-        shown = form.show(envelope.body, fill=fill, time=envelope.time)
+        shown = form.show(envelope.body, fill, envelope.time)
         payload, priority = self._payload(form, shown, envelope, fill=fill)
         sequence = envelope.sequence
         if sequence is UNSET:
             sequence = 0
             shown.filled.append("/sequence_number")
-        wire = BY_TYPE[form.says](
-            message_id=envelope.id,
-            timestamp=envelope.time,
-            sequence_number=sequence,
-            from_agent=_identifier(envelope.sender, "/from_agent", shown),
-            to_agent=_identifier(envelope.recipient, "/to_agent", shown),
-            payload=payload,
-            correlation_id=envelope.correlation_id,
-            reply_to=envelope.reply_to,
-        )
+        from_agent = _identifier(envelope.sender, "/from_agent", shown)
+        to_agent = _identifier(envelope.recipient, "/to_agent", shown)
         held = Held(
             session=envelope.session,
             priority=priority,
@@ -240,7 +250,17 @@ class Spec022(Codec[Spec022Message[Any]]):
             encrypted=envelope.encrypted,
             encryption_algorithm=envelope.encryption_algorithm,
         )
-        return Rendering(wire, held, shown)
+        return BY_TYPE[form.says](
+            message_id=envelope.id,
+            timestamp=envelope.time,
+            sequence_number=sequence,
+            from_agent=from_agent,
+            to_agent=to_agent,
+            payload=payload,
+            correlation_id=envelope.correlation_id,
+            reply_to=envelope.reply_to,
+            x_agentcanvas=self.extension(envelope, held, shown),
+        )
 
     def _payload(
         self, form: Form, shown: Shown, envelope: Envelope, *, fill: bool
@@ -249,59 +269,62 @@ class Spec022(Codec[Spec022Message[Any]]):
         priority = envelope.priority
         if form.says != "task_assignment":
             return PAYLOADS[form.says](**shown.values), priority
-        task = {
-            name.removeprefix("task."): value
-            for name, value in shown.values.items()
-            if name.startswith("task.")
-        }
-        rest = {name: value for name, value in shown.values.items() if not name.startswith("task.")}
+        values = shown.values
+        task = DeveloperInput(
+            values["task.task_id"],
+            values["task.task_description"],
+            values["task.context"],
+            values["task.constraints"],
+            values["task.acceptance_criteria"],
+        )
         if priority is UNSET:
             if fill:
                 shown.filled.append("/payload/priority")
             word = AssignmentPriority.MEDIUM
         else:
-            said = to_word(priority)
-            word = AssignmentPriority(PriorityWord.HIGH if said is PriorityWord.CRITICAL else said)
-            if word_value(PriorityWord(word)) == priority:
+            word = _TO_PRIORITY[to_word(priority)]
+            if _FROM_PRIORITY[word] == priority:
                 priority = UNSET
-        return TaskAssignmentPayload(task=DeveloperInput(**task), priority=word, **rest), priority
+        payload = TaskAssignmentPayload(task, word, values["deadline"], values["max_iterations"])
+        return payload, priority
 
     # Wire to envelope ---------------------------------------------------------------------------
 
-    def lift(self, wire: Spec022Message[Any], hints: Hints) -> Lifted:
-        type_ = str(wire.__struct_config__.tag)
-        header: dict[str, Any] = {
-            "id": wire.message_id,
-            "time": wire.timestamp,
-            "sender": _agent(wire.from_agent, "/from_agent", hints.filled),
-            "correlation_id": wire.correlation_id,
-            "reply_to": wire.reply_to,
-        }
-        if "/sequence_number" not in hints.filled:
-            header["sequence"] = wire.sequence_number
-        if "/to_agent/agent_id" not in hints.filled:
-            header["recipient"] = _agent(wire.to_agent, "/to_agent", hints.filled)
-        kind = self._kind(type_, wire, hints)
-        payload = wire.payload
-        read = {name: getattr(payload, name) for name in payload.__struct_fields__}
-        if isinstance(payload, TaskAssignmentPayload):
-            task = payload.task
-            read |= {f"task.{name}": getattr(task, name) for name in task.__struct_fields__}
-            if "/payload/priority" not in hints.filled:
-                header["priority"] = word_value(PriorityWord(payload.priority))
+    def lift(self, wire: Spec022Message[Any], hints: Hints) -> Envelope:
+        payload, filled = wire.payload, hints.filled
+        kind = self._kind(wire, hints)
         form = _SEALED if hints.sealed else FORMS[kind]
-        if form.says != type_:
-            raise ValueError(f"{kind} is not said by {type_}")
-        heard = form.hear(read, hints.filled, carried=hints.carried)
-        return Lifted(header, kind, heard.fields, fragments=tuple[Fragment, ...](heard.fragments))
+        if BY_TYPE[form.says] is not type(wire):
+            raise ValueError(f"{kind} is not said by {type(wire).__name__}")
+        priority: Maybe[int] = UNSET
+        if isinstance(payload, TaskAssignmentPayload) and "/payload/priority" not in filled:
+            priority = _FROM_PRIORITY[payload.priority]
+        body, lossy = form.hear(payload, filled, hints.carried, hints.left)
+        return Envelope(
+            id=wire.message_id,
+            kind=kind,
+            time=wire.timestamp,
+            sender=_agent(wire.from_agent, "/from_agent", filled),
+            recipient=UNSET
+            if "/to_agent/agent_id" in filled
+            else _agent(wire.to_agent, "/to_agent", filled),
+            body=body,
+            origin=self.name,
+            sequence=UNSET if "/sequence_number" in filled else wire.sequence_number,
+            priority=priority,
+            correlation_id=wire.correlation_id,
+            reply_to=wire.reply_to,
+            encrypted=True if hints.sealed else UNSET,
+            fragments=lossy + hints.unknown,
+        )
 
-    def _kind(self, type_: str, wire: Spec022Message[Any], hints: Hints) -> Kind:
+    def _kind(self, wire: Spec022Message[Any], hints: Hints) -> Kind:
         if hints.kind is not UNSET:
             return hints.kind
         payload = wire.payload
         if isinstance(payload, DeveloperOutput) and payload.status is CompletionStatus.FAILED:
             return Kind.TASK_FAIL
-        return _NATURAL[type_]
+        return _NATURAL[type(wire)]
 
     # The extension and other particulars --------------------------------------------------------
 
@@ -312,9 +335,6 @@ class Spec022(Codec[Spec022Message[Any]]):
         if extension is UNSET:
             return wire, UNSET
         return msgspec.structs.replace(wire, x_agentcanvas=UNSET), extension
-
-    def attach(self, wire: Spec022Message[Any], extension: Extension) -> Spec022Message[Any]:
-        return msgspec.structs.replace(wire, x_agentcanvas=extension)
 
     def wire_type_of(self, value: dict[str, Any]) -> type[Spec022Message[Any]] | Breach:
         type_ = value.get("message_type")

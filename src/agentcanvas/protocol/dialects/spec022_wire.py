@@ -5,7 +5,6 @@ To the letter of the document; a field its own examples leave out is ``Wanted``.
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -26,7 +25,7 @@ from agentcanvas.protocol.kinds import (
     TaskConstraints,
     TaskContext,
 )
-from agentcanvas.protocol.values import Maybe, Percent, Value
+from agentcanvas.protocol.values import Maybe, Percent, Value, Word
 
 
 class AgentIdentifier(Value, frozen=True):
@@ -37,7 +36,7 @@ class AgentIdentifier(Value, frozen=True):
     instance_id: Maybe[str] = UNSET
 
 
-class AssignmentPriority(StrEnum):
+class AssignmentPriority(Word):
     """SPEC-022 has no critical; it is said as high, with the extension (C7)."""
 
     HIGH = "high"
@@ -75,7 +74,7 @@ class TaskProgressPayload(Value, frozen=True):
     blockers: Maybe[tuple[str, ...]] = UNSET
 
 
-class CompletionStatus(StrEnum):
+class CompletionStatus(Word):
     """How SPEC-022 says a task ended."""
 
     COMPLETED = "completed"
