@@ -10,7 +10,7 @@ from msgspec import inspect
 
 from agentcanvas.protocol.dialect import DialectName
 from agentcanvas.protocol.dialects import acp_wire, mac_wire, spec022_wire
-from agentcanvas.protocol.envelope import Envelope, _Header, from_json
+from agentcanvas.protocol.envelope import Envelope, EnvelopeHeader, from_json
 from agentcanvas.protocol.extension import Extension
 from agentcanvas.protocol.kinds import BODY_TYPES, Kind
 from agentcanvas.protocol.timestamps import format_ms
@@ -114,7 +114,7 @@ def _agree_on_encryption(message: Json) -> Json:
 
 
 def _envelope_parts(kind: Kind) -> st.SearchStrategy[Json]:
-    header = inspect.type_info(_Header)
+    header = inspect.type_info(EnvelopeHeader)
     assert isinstance(header, inspect.StructType)
     skip = {"body", "kind", "origin", "fragments", "encrypted", "encryption_algorithm"}
     fields = [field for field in header.fields if field.name not in skip]

@@ -115,8 +115,8 @@ class Envelope(Value, frozen=True, kw_only=True):
 
 # msgspec tells struct types in a union apart only by a tag, and the wire form has its tag
 # (``kind``) outside the body, so an envelope is read in two steps.
-_Header: Any = msgspec.defstruct(
-    "_Header",
+EnvelopeHeader: Any = msgspec.defstruct(
+    "EnvelopeHeader",
     [
         (field.name, Raw if field.name == "body" else field.type, field.default)
         if not field.required
@@ -127,7 +127,7 @@ _Header: Any = msgspec.defstruct(
     kw_only=True,
     forbid_unknown_fields=True,
 )
-_header_decoder = msgspec.json.Decoder(_Header)
+_header_decoder = msgspec.json.Decoder(EnvelopeHeader)
 _body_decoders = {kind: msgspec.json.Decoder(body) for kind, body in BODY_TYPES.items()}
 _sealed_decoder = msgspec.json.Decoder(Sealed)
 
@@ -144,7 +144,7 @@ def from_json(line: bytes) -> Envelope:
     try:
         header = _header_decoder.decode(line)
         decoder = _sealed_decoder if header.encrypted is True else _body_decoders[header.kind]
-        fields = {name: getattr(header, name) for name in _Header.__struct_fields__}
+        fields = {name: getattr(header, name) for name in EnvelopeHeader.__struct_fields__}
         fields["body"] = decoder.decode(header.body)
         return Envelope(**fields)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:

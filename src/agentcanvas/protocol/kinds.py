@@ -371,16 +371,7 @@ class VerificationResult(Value, frozen=True):
     error: Maybe[str] = UNSET
 
 
-NamedResults = Annotated[
-    Raw,
-    Meta(
-        extra={"holds": dict[str, VerificationResult]},
-        extra_json_schema={
-            "type": "object",
-            "additionalProperties": {"$ref": "#/$defs/VerificationResult"},
-        },
-    ),
-]
+NamedResults = Annotated[Raw, Meta(extra={"holds": dict[str, VerificationResult]})]
 
 
 class Verification(Value, frozen=True):

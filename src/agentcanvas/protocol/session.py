@@ -71,7 +71,7 @@ class SessionState:
         """Take the message into the state."""
         self._messages[envelope.sender.id, envelope.id] = envelope
         body = envelope.body
-        task = _task_of(envelope)
+        task = self._task_of(envelope)
         if envelope.kind is Kind.TASK_ASSIGN and task:
             self._tasks[task] = True
             self._assignments[envelope.id] = task
@@ -106,7 +106,7 @@ class SessionState:
         ]
 
     def _check_task(self, envelope: Envelope) -> list[Breach]:
-        task = _task_of(envelope)
+        task = self._task_of(envelope)
         if task is None:
             return []
         if envelope.kind is Kind.TASK_ASSIGN and task in self._tasks:
@@ -139,6 +139,16 @@ class SessionState:
             )
         ]
 
+    def _task_of(self, envelope: Envelope) -> str | None:
+        """ACP names no task: a command's id stands for it, and a response names the command."""
+        if envelope.task_id is not None:
+            return envelope.task_id
+        if envelope.kind is Kind.TASK_ASSIGN:
+            return envelope.id
+        if envelope.kind in _ENDS and isinstance(envelope.reply_to, str):
+            return self._assignments.get(envelope.reply_to, envelope.reply_to)
+        return None
+
 
 def check_direction(envelope: Envelope) -> list[Breach]:
     """SPEC-022 says who speaks to whom; another direction is noted, not refused (W2)."""
@@ -156,14 +166,3 @@ def check_direction(envelope: Envelope) -> list[Breach]:
             f"not from {actual[0]} to {actual[1]}",
         )
     ]
-
-
-def _task_of(envelope: Envelope) -> str | None:
-    """ACP names no task: the command's id is its task, and a response names the command."""
-    if envelope.task_id is not None:
-        return envelope.task_id
-    if envelope.kind is Kind.TASK_ASSIGN:
-        return envelope.id
-    if envelope.kind in _ENDS and isinstance(envelope.reply_to, str):
-        return envelope.reply_to
-    return None

@@ -93,9 +93,8 @@ def at(pointer: str, key: str | int) -> str:
 
 def _walk(value: Any, info: inspect.Type, pointer: str) -> Iterator[Breach]:
     if isinstance(info, inspect.Metadata):
-        holds = (info.extra or {}).get("holds")
-        inner = _info(holds) if holds is not None else info.type
-        yield from _walk(value, inner, pointer)
+        holds = held_type(info)
+        yield from _walk(value, info.type if holds is None else _info(holds), pointer)
     elif isinstance(info, inspect.UnionType):
         yield from _walk_union(value, info, pointer)
     elif isinstance(info, inspect.StructType):
@@ -262,6 +261,16 @@ def _word(info: inspect.Type) -> str:
             return "an object"
         case _:
             return "an array"
+
+
+def held_type(info: inspect.Type) -> Any:
+    """What free JSON has to be, where its field says so (``JsonObject`` and its like)."""
+    while isinstance(info, inspect.Metadata):
+        holds = (info.extra or {}).get("holds")
+        if holds is not None:
+            return holds
+        info = info.type
+    return None
 
 
 def is_wanted(field: inspect.Field) -> bool:

@@ -23,7 +23,9 @@ __all__ = [
     "Percent",
     "Raw",
     "TextOrObject",
+    "Timestamp",
     "UnsetType",
+    "Uuid",
     "Value",
     "Wanted",
     "Word",
@@ -44,16 +46,15 @@ Wanted: TypeAlias = Annotated[T | UnsetType, Meta(extra={"wanted": True})]
 """A field the documents require, but their own examples leave out: strict mode insists on it,
 lenient mode records its absence (M3)."""
 
-JsonObject = Annotated[
-    Raw, Meta(extra={"holds": dict[str, Any]}, extra_json_schema={"type": "object"})
-]
-"""Free JSON that has to be an object. ``holds`` is what the schema and the careful reader go by;
-the quick reader sees any JSON, so types that use it check it in ``__post_init__``."""
+Timestamp = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+Uuid = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+"""For the schema's readers; the forms themselves are checked by ``codec`` and ``rules``."""
 
-TextOrObject = Annotated[
-    Raw,
-    Meta(extra={"holds": str | dict[str, Any]}, extra_json_schema={"type": ["string", "object"]}),
-]
+JsonObject = Annotated[Raw, Meta(extra={"holds": dict[str, Any]})]
+"""Free JSON that has to be an object. ``holds`` is what the schema and the careful reader go by;
+the quick reader sees any JSON, so types that use it check it themselves."""
+
+TextOrObject = Annotated[Raw, Meta(extra={"holds": str | dict[str, Any]})]
 
 NotNegative = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)]
 Percent = Annotated[int, Meta(ge=0, le=100)] | Annotated[float, Meta(ge=0, le=100)]

@@ -22,6 +22,7 @@ from agentcanvas.protocol.values import (
     Maybe,
     NotNegative,
     Raw,
+    Timestamp,
     Value,
     Word,
     check_free,
@@ -55,7 +56,7 @@ class AgentCommand(Value, frozen=True, kw_only=True, rename={"sender": "from", "
     """Do this."""
 
     id: str
-    timestamp: str
+    timestamp: Timestamp
     version: Literal["2.0"]
     sender: str
     recipient: str
@@ -115,7 +116,7 @@ class AgentResponse(
 
     id: str
     command_id: str
-    timestamp: str
+    timestamp: Timestamp
     version: Literal["2.0"]
     sender: str
     status: AcpStatus

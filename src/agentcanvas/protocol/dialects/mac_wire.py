@@ -25,6 +25,8 @@ from agentcanvas.protocol.values import (
     Percent,
     Raw,
     TextOrObject,
+    Timestamp,
+    Uuid,
     Value,
     Wanted,
     Word,
@@ -59,7 +61,7 @@ class TaskAcceptPayload(Value, frozen=True):
 
     task_id: str
     estimated_duration: Wanted[NotNegative] = UNSET
-    accepted_at: Wanted[str] = UNSET
+    accepted_at: Wanted[Timestamp] = UNSET
 
 
 class TaskCompletePayload(Value, frozen=True):
@@ -69,7 +71,7 @@ class TaskCompletePayload(Value, frozen=True):
     status: MacStatus
     output: Wanted[Raw] = UNSET
     duration: Wanted[NotNegative] = UNSET
-    completed_at: Wanted[str] = UNSET
+    completed_at: Wanted[Timestamp] = UNSET
 
     def __post_init__(self) -> None:
         if self.output is not UNSET:
@@ -147,10 +149,10 @@ class MacMessage(
 ):
     """What every MAC message has around its payload."""
 
-    message_id: str
+    message_id: Uuid
     sender: str
     recipient: str
-    timestamp: str
+    timestamp: Timestamp
     priority: Maybe[Priority] = UNSET
     payload: P
     metadata: Maybe[MacMetadata] = UNSET
@@ -260,7 +262,7 @@ class MacHeader(
     type: str
     sender: str
     recipient: str
-    timestamp: str
+    timestamp: Timestamp
     payload: Raw
     priority: Priority = 5
     metadata: Maybe[Raw] = UNSET

@@ -25,7 +25,7 @@ from agentcanvas.protocol.kinds import (
     TaskConstraints,
     TaskContext,
 )
-from agentcanvas.protocol.values import Maybe, Percent, Value, Word
+from agentcanvas.protocol.values import Maybe, Percent, Timestamp, Uuid, Value, Word
 
 
 class AgentIdentifier(Value, frozen=True):
@@ -59,7 +59,7 @@ class TaskAssignmentPayload(Value, frozen=True):
 
     task: DeveloperInput
     priority: AssignmentPriority
-    deadline: Maybe[str] = UNSET
+    deadline: Maybe[Timestamp] = UNSET
     max_iterations: Maybe[Ordinal] = UNSET
 
 
@@ -126,8 +126,8 @@ P = TypeVar("P")
 class Spec022Message(Value, Generic[P], frozen=True, kw_only=True, tag_field="message_type"):
     """What every SPEC-022 message has around its payload."""
 
-    message_id: str
-    timestamp: str
+    message_id: Uuid
+    timestamp: Timestamp
     sequence_number: Count
     from_agent: AgentIdentifier
     to_agent: AgentIdentifier

@@ -56,7 +56,7 @@ def canonical(value: object) -> bytes:
     return rfc8785.dumps(value)  # type: ignore[arg-type]  # the walk above proved it to be JSON
 
 
-class _Unfit(Exception):  # noqa: N818 - never leaves this module
+class _Unfit(Exception):
     """A value that cannot be sealed; ``steps`` lead to it, innermost first."""
 
     def __init__(self, reason: str) -> None:

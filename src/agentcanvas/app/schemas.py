@@ -1,0 +1,12 @@
+"""Every schema the product exports, gathered from the layers that own them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentcanvas.protocol import schema
+
+
+def documents() -> dict[str, dict[str, Any]]:
+    """Each exported document by its file name."""
+    return schema.documents()

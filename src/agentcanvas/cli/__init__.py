@@ -1,0 +1,82 @@
+"""The command line: one file a command, each imported only when it is used.
+
+Commands read arguments and print; what they do is done by the layers below.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from agentcanvas._version import __version__
+from agentcanvas.errors import AgentCanvasError
+
+COMMANDS = {
+    "demo": "agentcanvas.cli.demo",
+    "message": "agentcanvas.cli.message",
+    "schema": "agentcanvas.cli.schema",
+    "store": "agentcanvas.cli.store",
+}
+
+
+class _Lazy(TyperGroup):
+    """Looks a command up in its own module, so that one command does not pay for the others."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(COMMANDS[cmd_name])
+        command = typer.main.get_command(module.app)
+        command.name = cmd_name
+        return command
+
+
+app = typer.Typer(
+    name="agentcanvas",
+    cls=_Lazy,
+    no_args_is_help=True,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"agentcanvas {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def agentcanvas(
+    version: bool = typer.Option(
+        False,  # noqa: FBT003 - the default of a flag
+        "--version",
+        help="Print the version and exit.",
+        callback=_print_version,
+        is_eager=True,
+    ),
+) -> None:
+    """Run a team of coding agents on your repository, and let nothing land without a verdict."""
+
+
+def main() -> None:
+    """Run the command line; an error of ours is one sentence, never a traceback."""
+    try:
+        app()
+    except AgentCanvasError as error:
+        print(f"agentcanvas: {error}", file=sys.stderr)
+        sys.exit(1)
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`); there is nobody left to tell.
+        sys.stderr.close()
+        sys.exit(1)
