@@ -20,13 +20,7 @@ from agentcanvas.protocol.dialect import DialectName, spoken
 from agentcanvas.protocol.dialects import DIALECTS, decode, encode
 from agentcanvas.protocol.envelope import Envelope
 from agentcanvas.protocol.ids import new_id
-from agentcanvas.protocol.kinds import (
-    Feedback,
-    StatusResponse,
-    TaskAssign,
-    TaskProgress,
-    TaskResult,
-)
+from agentcanvas.protocol.kinds import TaskAccept, TaskAssign, TaskProgress, TaskResult
 from agentcanvas.protocol.log import Thread, threads
 from agentcanvas.protocol.session import SessionState
 from agentcanvas.protocol.values import thaw
@@ -280,10 +274,6 @@ def _gist(envelope: Envelope) -> str:
             return f"{progress} %, {step}"
         case TaskResult(summary=str(summary)):
             return summary
-        case Feedback(content=content):
-            return content
-        case StatusResponse(status=str(status)):
-            return status
         case TaskAccept():
             return "accepted"
         case _:
