@@ -12,9 +12,14 @@ import msgspec
 from msgspec import UNSET, Meta
 
 from agentcanvas.errors import ProtocolError
-from agentcanvas.protocol.kinds import BODY_TYPES, Body, Count, Kind, Ordinal, Sealed
+from agentcanvas.protocol.kinds import (
+    BODY_TYPES,
+    Body,
+    Kind,
+    Sealed,
+)
 from agentcanvas.protocol.timestamps import parse_ms
-from agentcanvas.protocol.values import Maybe, NotNegative, Raw, Value, Word
+from agentcanvas.protocol.values import Count, Maybe, NotNegative, Ordinal, Raw, Value, Word
 
 BROADCAST = "broadcast"
 """The recipient that means everybody."""

@@ -13,8 +13,10 @@ import msgspec
 from msgspec import UNSET
 
 from agentcanvas.protocol.envelope import AgentRef, Fragment, Priority, RetryPolicy, Security
-from agentcanvas.protocol.kinds import Count, Kind
-from agentcanvas.protocol.values import JsonObject, Maybe, NotNegative, Value
+from agentcanvas.protocol.kinds import (
+    Kind,
+)
+from agentcanvas.protocol.values import Count, JsonObject, Maybe, NotNegative, Value
 
 KEY = "x_agentcanvas"
 

@@ -19,7 +19,13 @@ from agentcanvas.protocol.dialect import DialectName, detect_keys
 from agentcanvas.protocol.dialects import DIALECTS
 from agentcanvas.protocol.envelope import Envelope
 from agentcanvas.protocol.ids import is_uuid, is_uuid4
-from agentcanvas.protocol.kinds import ReviewResult, Sealed, Verdict
+from agentcanvas.protocol.kinds import (
+    Sealed,
+)
+from agentcanvas.protocol.reviews import (
+    ReviewResult,
+    Verdict,
+)
 from agentcanvas.protocol.session import SessionState, check_direction
 from agentcanvas.protocol.shape import Breach, Rule
 from agentcanvas.protocol.timestamps import is_rfc3339

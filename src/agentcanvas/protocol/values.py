@@ -16,10 +16,12 @@ from agentcanvas.protocol import scan
 
 __all__ = [
     "UNSET",
+    "Count",
     "Fraction",
     "JsonObject",
     "Maybe",
     "NotNegative",
+    "Ordinal",
     "Percent",
     "Raw",
     "TextOrObject",
@@ -56,6 +58,8 @@ the quick reader sees any JSON, so types that use it check it themselves."""
 
 TextOrObject = Annotated[Raw, Meta(extra={"holds": str | dict[str, Any]})]
 
+Count = Annotated[int, Meta(ge=0)]
+Ordinal = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)]
 Percent = Annotated[int, Meta(ge=0, le=100)] | Annotated[float, Meta(ge=0, le=100)]
 Fraction = Annotated[int, Meta(ge=0, le=1)] | Annotated[float, Meta(ge=0, le=1)]

@@ -13,14 +13,14 @@ from agentcanvas.protocol.extension import Extension
 from agentcanvas.protocol.kinds import (
     Action,
     Artifact,
-    Count,
-    Ordinal,
 )
 from agentcanvas.protocol.priorities import PriorityWord
 from agentcanvas.protocol.values import (
+    Count,
     JsonObject,
     Maybe,
     NotNegative,
+    Ordinal,
     Raw,
     Timestamp,
     Value,

@@ -36,12 +36,8 @@ from agentcanvas.protocol.kinds import (
     BODY_TYPES,
     CancelScope,
     Changes,
-    Feedback,
-    FeedbackType,
     Kind,
     Outcome,
-    ReviewRequest,
-    ReviewResult,
     Sealed,
     SelfReview,
     TaskConstraints,
@@ -49,6 +45,12 @@ from agentcanvas.protocol.kinds import (
 )
 from agentcanvas.protocol.mapping import NOTHING, Form, Row, Shown, from_text, same, text_of
 from agentcanvas.protocol.priorities import PriorityWord, to_word, word_value
+from agentcanvas.protocol.reviews import (
+    Feedback,
+    FeedbackType,
+    ReviewRequest,
+    ReviewResult,
+)
 from agentcanvas.protocol.shape import Breach, Rule
 from agentcanvas.protocol.values import Maybe, is_text
 

@@ -16,16 +16,16 @@ from agentcanvas.protocol.kinds import (
     Ack,
     CancelScope,
     Changes,
-    Count,
-    Feedback,
-    Ordinal,
-    ReviewRequest,
-    ReviewResult,
     SelfReview,
     TaskConstraints,
     TaskContext,
 )
-from agentcanvas.protocol.values import Maybe, Percent, Timestamp, Uuid, Value, Word
+from agentcanvas.protocol.reviews import (
+    Feedback,
+    ReviewRequest,
+    ReviewResult,
+)
+from agentcanvas.protocol.values import Count, Maybe, Ordinal, Percent, Timestamp, Uuid, Value, Word
 
 
 class AgentIdentifier(Value, frozen=True):
