@@ -1,0 +1,72 @@
+"""``agentcanvas store``: look after the file that holds what must survive."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agentcanvas import store as files
+from agentcanvas.app.workspace import find_root, store_path
+
+app = typer.Typer(no_args_is_help=True, help="Check, copy and bring back the store.")
+
+At = Annotated[
+    Path | None,
+    typer.Option(
+        "--store",
+        metavar="FILE",
+        help="The store; this workspace's .agentcanvas/agentcanvas.db when not given.",
+        show_default=False,
+    ),
+]
+
+
+@app.command()
+def check(at: At = None) -> None:
+    """Examine every page and every row, also while the store is in use.
+
+    Exit code 0 when all is well, 1 when something is damaged or missing.
+    """
+    path = _path(at)
+    problems = files.check(path)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if problems:
+        print(
+            f"{path} is damaged. Bring a back-up back: agentcanvas store restore BACKUP",
+            file=sys.stderr,
+        )
+        raise typer.Exit(1)
+    print(f"{path} is whole")
+
+
+@app.command()
+def backup(
+    to: Annotated[Path, typer.Argument(metavar="FILE", help="Where the copy goes.")],
+    at: At = None,
+) -> None:
+    """Copy the store as it is at one moment, also while it is in use."""
+    path = _path(at)
+    files.backup(path, to)
+    print(f"{path} copied to {to}")
+
+
+@app.command()
+def restore(
+    backup_file: Annotated[Path, typer.Argument(metavar="BACKUP", help="A copy made by backup.")],
+    at: At = None,
+) -> None:
+    """Put a back-up in the place of the store; the replaced store is kept beside it."""
+    path = _path(at)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = files.restore(backup_file, path)
+    print(f"{path} is now the back-up {backup_file}")
+    if kept is not None:
+        print(f"What was there before is kept as {kept}")
+
+
+def _path(at: Path | None) -> Path:
+    return at if at is not None else store_path(find_root(Path.cwd()))
