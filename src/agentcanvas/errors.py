@@ -8,8 +8,12 @@
     │   ├── InvalidMessage                         carries every breach found
     │   ├── FormError                              a text form misses or garbles a part
     │   ├── SettingsError
+    │   ├── FlowError                              carries every problem of a flow
+    │   ├── InvalidScript                          carries every problem found
     │   ├── ProposalMalformed                      a proposal/ folder that cannot be read
     │   ├── IllegalTransition                      names the moves that are legal
+    │   ├── AgentNotFound                          nobody of this name in the session
+    │   ├── IdReused                               the same id with other content
     │   └── PathRefused                            not workspace-relative, or internal
     ├── PermissionDenied         permission_error
     │   ├── SealError
@@ -24,6 +28,10 @@
     │   └── Unpatchable                            a change that no patch can carry
     ├── DeadlineExceeded         timeout_error
     └── ResourceError            system_error
+        ├── Overloaded                             an inbox is full; send again later
+        ├── Undeliverable                          kept as a dead letter
+        ├── AgentLost                              an agent with work in hand fell silent
+        ├── Disconnected                           the connection is gone
         ├── ApplyError                             the workspace is as it was before
         │   ├── ApplyConflict    user_error        carries one reason a path
         │   ├── ApplyFailed                        disk, permissions, or changed meanwhile
@@ -153,6 +161,29 @@ class SettingsError(ValidationError):
     code = "INVALID_SETTINGS"
 
 
+class FlowError(ValidationError):
+    """A flow that cannot be read, saved or run as it stands.
+
+    ``problems`` holds all of them as sentences that begin with file, line and column.
+    """
+
+    code = "INVALID_FLOW"
+
+    def __init__(self, sentence: str, *, problems: Sequence[str] = ()) -> None:
+        super().__init__(sentence)
+        self.problems = tuple(problems) or (sentence,)
+
+
+class InvalidScript(ValidationError):
+    """A script for a scripted agent that cannot be played; ``problems`` holds all of them."""
+
+    code = "INVALID_SCRIPT"
+
+    def __init__(self, sentence: str, *, problems: Sequence[str] = ()) -> None:
+        super().__init__(sentence)
+        self.problems = tuple(problems)
+
+
 class ProposalMalformed(ValidationError):
     """A proposal/ folder whose files are missing or cannot be read as S4 says."""
 
@@ -169,6 +200,18 @@ class PathRefused(ValidationError):
     """A name that leads out of the workspace or into an internal folder (S3)."""
 
     code = "PATH_REFUSED"
+
+
+class AgentNotFound(ValidationError):
+    """The receiver, or the sender, is not a member of the session (H11)."""
+
+    code = "AGENT_NOT_FOUND"
+
+
+class IdReused(ValidationError):
+    """The sender used this id before for another message (C11)."""
+
+    code = "ID_REUSED"
 
 
 class PermissionDenied(AgentCanvasError):
@@ -260,6 +303,31 @@ class ResourceError(AgentCanvasError):
     error_type = ErrorType.RESOURCE
     code = "RESOURCE_ERROR"
     recoverable = True
+
+
+class Overloaded(ResourceError):
+    """An inbox is full; nothing of the message was kept, and it may be sent again later (L1)."""
+
+    code = "OVERLOADED"
+
+
+class Undeliverable(ResourceError):
+    """A message was not taken over in time or in as many tries as it had; it is kept (H2)."""
+
+    code = "UNDELIVERABLE"
+    recoverable = False
+
+
+class AgentLost(ResourceError):
+    """An agent fell silent while it had a task or review in hand (D31)."""
+
+    code = "AGENT_LOST"
+
+
+class Disconnected(ResourceError):
+    """The connection was closed, by either side or by a newer one of the same agent (D36)."""
+
+    code = "DISCONNECTED"
 
 
 class ApplyError(ResourceError):

@@ -1,0 +1,283 @@
+"""Landing a proposal in the workspace, taking it back, and setting right what a crash left.
+
+The one door through which anything reaches the user's files (D8). Each call is a transaction with
+a name that the caller chooses: asking twice for the same one does it once (D3). The work is
+blocking and runs in a thread; a cancelled caller waits for it, since half of it is of no use.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from contextlib import contextmanager
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import msgspec
+from anyio import to_thread
+
+from agentcanvas.errors import ApplyFailed, ValidationError
+from agentcanvas.proposals.journal import (
+    STAGING,
+    Action,
+    Journal,
+    JournalState,
+    TransactionFolder,
+    checked_name,
+    nothing_to_undo,
+)
+from agentcanvas.proposals.merge import Conflict, plan
+from agentcanvas.proposals.model import ChangedFile
+from agentcanvas.proposals.patch import Change, inspect
+from agentcanvas.proposals.policy import Breach, Policy
+from agentcanvas.proposals.quarantine import PREFIX, Quarantine
+from agentcanvas.proposals.transaction import Recovery, Transaction
+from agentcanvas.proposals.tree import Tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+STATE_FOLDER: Final = ".agentcanvas"
+UNDO: Final = ".undo"
+T = TypeVar("T")
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """What a transaction did; ``merged`` are the files in which edits of the user were kept."""
+
+    transaction: str
+    action: Action
+    changed_files: tuple[ChangedFile, ...]
+    merged: tuple[str, ...] = ()
+
+
+class Standing(StrEnum):
+    """How a waiting proposal would fare now."""
+
+    CLEAN = "clean"
+    MERGES = "merges"
+    CONFLICTS = "conflicts"
+    UNSAFE = "unsafe"
+
+
+class Forecast(msgspec.Struct, frozen=True):
+    """The answer of ``check``: nothing was changed to find it out."""
+
+    changed_files: tuple[ChangedFile, ...] = ()
+    merged: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    breaches: tuple[Breach, ...] = ()
+
+    @property
+    def standing(self) -> Standing:
+        if self.breaches:
+            return Standing.UNSAFE
+        if self.conflicts:
+            return Standing.CONFLICTS
+        return Standing.MERGES if self.merged else Standing.CLEAN
+
+
+def _no_step(_name: str) -> None:
+    """Where nothing is to fail on purpose."""
+
+
+class Landing:
+    """The door to one workspace; ``step`` is told before each effect, for tests to fail it."""
+
+    def __init__(
+        self,
+        workspace: Path,
+        *,
+        policy: Policy | None = None,
+        step: Callable[[str], None] = _no_step,
+    ) -> None:
+        self._workspace = workspace
+        self._policy = policy or Policy()
+        self._step = step
+        self._state = workspace / STATE_FOLDER / "apply"
+
+    async def check(self, patch: bytes, base: Path, *, policy: Policy | None = None) -> Forecast:
+        """What ``apply`` would do or say: a forecast, for the workspace may change meanwhile."""
+        return await self._in_thread(partial(self._check, patch, base, policy or self._policy))
+
+    async def apply(
+        self, transaction: str, patch: bytes, base: Path, *, policy: Policy | None = None
+    ) -> Receipt:
+        """Land ``patch``, made on the contents of ``base``, or raise and leave all as it is.
+
+        A transaction that landed before gives its receipt, also if it was undone since: to land
+        a proposal once more is another transaction.
+        """
+        name = checked_name(transaction)
+        if name.endswith(UNDO):
+            raise ValidationError(f"A transaction's name cannot end in {UNDO}: {name}.")
+        return await self._in_thread(
+            partial(self._apply, name, patch, base, policy or self._policy)
+        )
+
+    async def undo(self, transaction: str) -> Receipt:
+        """Take back what ``transaction`` landed, keeping what was edited since."""
+        return await self._in_thread(partial(self._undo, checked_name(transaction)))
+
+    async def recover(self) -> tuple[Recovery, ...]:
+        """Settle what a crash left behind; also done before each apply and undo."""
+        return await self._in_thread(self._recover)
+
+    async def lookup(self, transaction: str) -> Receipt | None:
+        """What became of a transaction; None if it never landed (D3)."""
+        return await self._in_thread(partial(self._lookup, checked_name(transaction)))
+
+    async def forget(self, transaction: str) -> None:
+        """Drop the record; the transaction cannot be undone any more."""
+        return await self._in_thread(partial(self._forget, checked_name(transaction)))
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        try:
+            return await to_thread.run_sync(work)
+        except OSError as problem:
+            where = f" at {problem.filename}" if problem.filename else ""
+            raise ApplyFailed(
+                f"The workspace was left as it was: {problem.strerror or problem}{where}."
+            ) from problem
+
+    def _check(self, patch: bytes, base: Path, policy: Policy) -> Forecast:
+        # Not in the state folder: without the lock, a neighbour would sweep it away.
+        fresh = Quarantine(largest_file=policy.max_file_bytes)
+        with Tree(self._workspace) as here, Tree(base) as basis, fresh as git:
+            inspection = inspect(patch, basis, policy, world=here, quarantine=git)
+            if inspection.breaches:
+                return Forecast(breaches=inspection.breaches)
+            planned = plan(inspection.changes, here, git)
+        return Forecast(
+            changed_files=inspection.changed_files,
+            merged=tuple(os.fsdecode(path) for path in planned.merged),
+            conflicts=planned.conflicts,
+        )
+
+    def _apply(self, name: str, patch: bytes, base: Path, policy: Policy) -> Receipt:
+        with self._exclusively() as here:
+            if (done := self._lookup(name)) is not None:
+                return done
+            with Tree(base) as basis, self._quarantine(policy) as git:
+                changes = inspect(patch, basis, policy, world=here, quarantine=git).insist()
+                return self._land(name, Action.APPLY, changes, here, git)
+
+    def _undo(self, name: str) -> Receipt:
+        with self._exclusively() as here:
+            if (done := self._lookup(name + UNDO)) is not None:
+                return done
+            landed = self._files(name).read()
+            if landed is None:
+                raise nothing_to_undo(name)
+            changes = [
+                Change(os.fsencode(move.path), before=new, after=old)
+                for move, old, new in self._files(name).contents(landed)
+            ]
+            with self._quarantine(self._policy) as git:
+                return self._land(name + UNDO, Action.UNDO, changes, here, git)
+
+    def _land(
+        self, name: str, action: Action, changes: Sequence[Change], here: Tree, git: Quarantine
+    ) -> Receipt:
+        planned = plan(changes, here, git).insist()
+        transaction = Transaction(here, self._files(name))
+        return _receipt(transaction.run(name, action, planned, self._fresh_quarantine))
+
+    def _recover(self) -> tuple[Recovery, ...]:
+        self._refuse_links()
+        if not self._state.is_dir():
+            return ()
+        with self._lock(), Tree(self._workspace) as here:
+            return tuple(self._settle(here))
+
+    def _settle(self, here: Tree) -> Iterator[Recovery]:
+        """Look for staging areas: a transaction that is settled has none any more."""
+        for folder in sorted(self._state.iterdir()):
+            if folder.name.startswith(PREFIX):
+                shutil.rmtree(folder, ignore_errors=True)
+            if folder.is_symlink() or not (folder / STAGING).is_dir():
+                continue
+            files = self._files(folder.name)
+            journal = files.read()
+            if journal is None:
+                files.remove()  # it was never more than staged
+            elif journal.state is JournalState.COMMITTING:
+                yield self._roll_back(Transaction(here, files), journal)
+            else:
+                yield Transaction(here, files).tidy(journal)
+
+    def _roll_back(self, transaction: Transaction, journal: Journal) -> Recovery:
+        try:
+            return transaction.roll_back(journal, self._fresh_quarantine)
+        except OSError as problem:
+            raise ApplyFailed(
+                f"{journal.transaction} was cut off and cannot be rolled back yet: "
+                f"{problem.strerror or problem}. Make room or restore write access, then try again."
+            ) from problem
+
+    def _lookup(self, name: str) -> Receipt | None:
+        journal = self._files(name).read()
+        if journal is None or journal.state is not JournalState.DONE:
+            return None
+        return _receipt(journal)
+
+    def _forget(self, name: str) -> None:
+        with self._exclusively():
+            self._files(name + UNDO).remove()
+            self._files(name).remove()
+
+    @contextmanager
+    def _exclusively(self) -> Iterator[Tree]:
+        """The workspace for this call alone, with nothing half done in it."""
+        with Tree(self._workspace) as here:
+            self._make_state()
+            with self._lock():
+                for _ in self._settle(here):
+                    pass
+                yield here
+
+    def _make_state(self) -> None:
+        self._refuse_links()
+        self._state.parent.mkdir(exist_ok=True)
+        self._state.mkdir(mode=0o700, exist_ok=True)  # it keeps copies of what may be private
+
+    def _refuse_links(self) -> None:
+        for folder in (self._state.parent, self._state):
+            if folder.is_symlink():
+                raise ApplyFailed(
+                    f"{folder} is a link; what is kept about applies must stay in the workspace. "
+                    "Remove the link."
+                )
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        """One apply at a time, over threads and processes; freed by the kernel after a crash."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        fd = os.open(self._state / "lock", flags, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            self._step("locked")
+            yield
+        finally:
+            os.close(fd)
+
+    def _files(self, name: str) -> TransactionFolder:
+        return TransactionFolder(self._state / name, self._step)
+
+    def _quarantine(self, policy: Policy) -> Quarantine:
+        return Quarantine(largest_file=policy.max_file_bytes, place=self._state)
+
+    def _fresh_quarantine(self) -> Quarantine:
+        return self._quarantine(self._policy)
+
+
+def _receipt(journal: Journal) -> Receipt:
+    return Receipt(
+        transaction=journal.transaction,
+        action=journal.action,
+        changed_files=journal.changed_files,
+        merged=journal.merged,
+    )

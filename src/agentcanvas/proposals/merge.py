@@ -1,0 +1,151 @@
+"""A proposal against the workspace as it is now: three-way, file by file (D7).
+
+Base is the generation that the proposal was made on, theirs what the proposal makes of it, ours
+what the user has now. What the user did not touch is taken over; what both touched is merged by
+git in quarantine, or named as a conflict. Nothing is written here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from agentcanvas.errors import ApplyConflict
+from agentcanvas.proposals.policy import show
+from agentcanvas.proposals.tree import ObstacleError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agentcanvas.proposals.patch import Change
+    from agentcanvas.proposals.quarantine import Quarantine
+    from agentcanvas.proposals.tree import Entry, Tree
+
+
+class ConflictKind(StrEnum):
+    """What of the user's is in the way."""
+
+    BOTH_CHANGED = "both_changed"
+    USER_ADDED = "user_added"
+    USER_CHANGED = "user_changed"
+    USER_DELETED = "user_deleted"
+    IN_THE_WAY = "in_the_way"
+
+
+_SENTENCES = {
+    ConflictKind.BOTH_CHANGED: "you changed the same lines",
+    ConflictKind.USER_ADDED: "you added a different file of this name",
+    ConflictKind.USER_CHANGED: "you changed a file that would be deleted",
+    ConflictKind.USER_DELETED: "you deleted a file that would be changed",
+}
+
+
+class Conflict(msgspec.Struct, frozen=True):
+    """One path that cannot be merged."""
+
+    kind: ConflictKind
+    path: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One file to move into place: ``old`` is there now, ``new`` comes; None where nothing is."""
+
+    path: bytes
+    old: Entry | None
+    new: Entry | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an apply or undo would do to the workspace."""
+
+    writes: tuple[Write, ...]
+    merged: tuple[bytes, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+
+    def insist(self) -> Plan:
+        """The plan; raises when there is a conflict."""
+        if not self.conflicts:
+            return self
+        told = "; ".join(f"{conflict.path}: {conflict.detail}" for conflict in self.conflicts)
+        raise ApplyConflict(
+            f"Nothing was changed, because of your own edits: {told}. "
+            "Commit or set these edits aside, or ask for a revision.",
+            conflicts={conflict.path: conflict.detail for conflict in self.conflicts},
+        )
+
+
+def plan(changes: Sequence[Change], workspace: Tree, quarantine: Quarantine) -> Plan:
+    """Find out what the changes mean here and now."""
+    removed = frozenset(change.path for change in changes if change.after is None)
+    writes: list[Write] = []
+    drifted: list[tuple[Change, Entry | None]] = []
+    conflicts: list[Conflict] = []
+    for change in changes:
+        try:
+            now = _look(workspace, change.path, removed)
+        except ObstacleError as obstacle:
+            detail = f"{obstacle} in your workspace"
+            conflicts.append(Conflict(ConflictKind.IN_THE_WAY, show(change.path), detail))
+            continue
+        if now == change.before:
+            writes.append(Write(change.path, now, change.after))
+        elif now != change.after:  # else it is there already
+            drifted.append((change, now))
+    merged: list[Write] = []
+    if drifted:
+        merged, clashing = _merge(drifted, quarantine)
+        conflicts += clashing
+    return Plan(
+        writes=tuple(sorted([*writes, *merged], key=lambda write: write.path)),
+        merged=tuple(write.path for write in merged),
+        conflicts=tuple(conflicts),
+    )
+
+
+def _look(workspace: Tree, path: bytes, removed: frozenset[bytes]) -> Entry | None:
+    """The file there now, looking past a file or folder that the same changes take away."""
+    try:
+        return workspace.look(path)
+    except ObstacleError as obstacle:
+        if obstacle.path in removed:
+            return None
+        if not obstacle.on_the_way and workspace.holds_only(path, removed):
+            return None
+        raise
+
+
+def _merge(
+    drifted: list[tuple[Change, Entry | None]], quarantine: Quarantine
+) -> tuple[list[Write], list[Conflict]]:
+    result, clashing = quarantine.merge(
+        base={change.path: change.before for change, _ in drifted if change.before},
+        ours={change.path: now for change, now in drifted if now},
+        theirs={change.path: change.after for change, _ in drifted if change.after},
+    )
+    writes, conflicts = [], []
+    for change, now in drifted:
+        if change.path in clashing:
+            kind = _kind(change, now)
+            conflicts.append(Conflict(kind, show(change.path), _SENTENCES[kind]))
+        elif (new := result.get(change.path)) != now:
+            writes.append(Write(change.path, now, new))
+    known = {change.path for change, _ in drifted}
+    conflicts += [
+        Conflict(ConflictKind.IN_THE_WAY, show(path), "a file and a folder would share this name")
+        for path in sorted(clashing - known)
+    ]
+    return writes, conflicts
+
+
+def _kind(change: Change, now: Entry | None) -> ConflictKind:
+    if change.before is None:
+        return ConflictKind.USER_ADDED
+    if now is None:
+        return ConflictKind.USER_DELETED
+    return ConflictKind.USER_CHANGED if change.after is None else ConflictKind.BOTH_CHANGED

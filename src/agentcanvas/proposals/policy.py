@@ -1,0 +1,205 @@
+"""What a patch may touch, one named reason for each way to fail (S6, S8).
+
+Pure: paths, link targets and numbers in, breaches out. ``patch`` finds out what a patch does and
+asks here about each result. Names are compared after folding away what a case-insensitive or
+Unicode-normalising disk would fold, so that ``.GIT``, ``.g<ZWNJ>it`` and ``.git.`` are ``.git``.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from agentcanvas.proposals.scope import within
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+MEGABYTE: Final = 1024 * 1024
+MAX_PATH: Final = 1000
+MAX_NAME: Final = 255
+MAX_LINK_HOPS: Final = 40
+INTERNAL: Final = frozenset({".git", ".agentcanvas"})
+# What HFS+ ignores in a name, plus the marks that reverse the order in which a name is shown.
+_IGNORABLE: Final = frozenset(
+    map(chr, (*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x2070), 0xFEFF))
+)
+_REORDERING: Final = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
+_DELETE: Final = 0x7F
+
+
+class BreachKind(StrEnum):
+    """Why a path, or the patch as a whole, may not land."""
+
+    PATCH_TOO_LARGE = "patch_too_large"
+    UNREADABLE = "unreadable"
+    NOT_PLAIN_FORM = "not_plain_form"
+    NO_CHANGE = "no_change"
+    DOES_NOT_APPLY = "does_not_apply"
+    WRONG_BASE = "wrong_base"
+    MISPLACED_HUNK = "misplaced_hunk"
+    DUPLICATE_PATH = "duplicate_path"
+    NAME_CLASH = "name_clash"
+    FILE_AND_FOLDER = "file_and_folder"
+    ABSOLUTE_PATH = "absolute_path"
+    PARENT_FOLDER = "parent_folder"
+    BAD_NAME = "bad_name"
+    INTERNAL_FOLDER = "internal_folder"
+    LEFT_OUT_FOLDER = "left_out_folder"
+    SUBMODULE = "submodule"
+    OUTSIDE_ALLOWED = "outside_allowed"
+    OUTSIDE_SCOPE = "outside_scope"
+    FORBIDDEN_MODE = "forbidden_mode"
+    LINK_LEAVES = "link_leaves"
+    LINK_INTO_INTERNAL = "link_into_internal"
+    THROUGH_LINK = "through_link"
+    SPECIAL_FILE = "special_file"
+    FILE_TOO_LARGE = "file_too_large"
+    TOTAL_TOO_LARGE = "total_too_large"
+    TOO_MANY_FILES = "too_many_files"
+
+
+class Breach(msgspec.Struct, frozen=True):
+    """One reason; ``path`` is empty when it is about the patch as a whole."""
+
+    kind: BreachKind
+    path: str
+    detail: str
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.path}: {self.detail}" if self.path else self.detail
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """What one task may do; empty ``scope`` or ``allowed`` means no limit of that sort."""
+
+    scope: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ("node_modules", "dist")
+    max_patch_bytes: int = 50 * MEGABYTE
+    max_file_bytes: int = 20 * MEGABYTE
+    max_total_bytes: int = 100 * MEGABYTE
+    max_files: int = 10_000
+
+    def path_breach(self, raw: bytes) -> Breach | None:
+        """The first rule that a changed path breaks."""
+        shown = show(raw)
+        for kind, detail in self._path_reasons(raw):
+            return Breach(kind, shown, detail)
+        return None
+
+    def _path_reasons(self, raw: bytes) -> Iterator[tuple[BreachKind, str]]:
+        yield from _name_reasons(raw)
+        path = show(raw)
+        folded = [fold(part) for part in path.split("/")]
+        if hit := INTERNAL.intersection(folded):
+            yield BreachKind.INTERNAL_FOLDER, f"leads into {min(hit)}, which no proposal may touch"
+        if any(part.startswith("git~") for part in folded):
+            yield BreachKind.INTERNAL_FOLDER, "is a short name of .git on some disks"
+        if ".gitmodules" in folded:
+            yield BreachKind.SUBMODULE, "submodules are not changed by proposals"
+        if hit := frozenset(map(fold, self.left_out)).intersection(folded):
+            yield BreachKind.LEFT_OUT_FOLDER, f"{min(hit)} is left out of sandboxes"
+        if self.allowed and not any(_below(path, folder) for folder in self.allowed):
+            yield BreachKind.OUTSIDE_ALLOWED, f"is not below {', '.join(self.allowed)}"
+        if self.scope and not within(path, self.scope):
+            yield BreachKind.OUTSIDE_SCOPE, f"is not in the task's scope: {', '.join(self.scope)}"
+
+
+def _name_reasons(raw: bytes) -> Iterator[tuple[BreachKind, str]]:
+    try:
+        path = raw.decode()
+    except UnicodeDecodeError:
+        yield BreachKind.BAD_NAME, "is not UTF-8"
+        return
+    parts = path.split("/")
+    if path.startswith("/"):
+        yield BreachKind.ABSOLUTE_PATH, "is an absolute path"
+    if ".." in parts:
+        yield BreachKind.PARENT_FOLDER, "climbs with .."
+    if any(ord(char) < ord(" ") or ord(char) == _DELETE or char in _REORDERING for char in path):
+        yield BreachKind.BAD_NAME, "holds a control character"
+    if "\\" in path:
+        yield BreachKind.BAD_NAME, "holds a backslash, a folder separator on some disks"
+    if any(part in {"", "."} or not fold(part) for part in parts):
+        yield BreachKind.BAD_NAME, "has an empty part"
+    if len(raw) > MAX_PATH or any(len(part.encode()) > MAX_NAME for part in parts):
+        yield BreachKind.BAD_NAME, "is too long"
+
+
+def fold(name: str) -> str:
+    """One path component as the most forgetful disk would see it."""
+    visible = "".join(char for char in name if char not in _IGNORABLE)
+    # NTFS reads "name:stream" as name, and drops trailing dots and spaces.
+    return unicodedata.normalize("NFKC", visible).casefold().split(":")[0].rstrip(" .")
+
+
+def show(raw: bytes) -> str:
+    """A path as text that any log can hold."""
+    return raw.decode(errors="backslashreplace")
+
+
+def _below(path: str, folder: str) -> bool:
+    folder = folder.removeprefix("./").strip("/")
+    return folder in {"", "."} or path.startswith(folder + "/")
+
+
+def clashes(paths: Iterable[bytes]) -> Iterator[Breach]:
+    """Paths that cannot stand beside each other on every disk, or are file and folder at once.
+
+    ``paths`` are those that exist after the change.
+    """
+    seen: dict[str, bytes] = {}
+    for raw in sorted(paths):
+        key = unicodedata.normalize("NFC", show(raw)).casefold()
+        if (other := seen.get(key)) is not None and other != raw:
+            detail = f"is the same as {show(other)} on a case-insensitive disk"
+            yield Breach(BreachKind.NAME_CLASH, show(raw), detail)
+            continue
+        seen[key] = raw
+    for key, raw in seen.items():
+        parts = key.split("/")
+        above = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
+        if folder := next((name for name in above if name in seen), None):
+            detail = f"needs {show(seen[folder])} to be a folder, which is a file here"
+            yield Breach(BreachKind.FILE_AND_FOLDER, show(raw), detail)
+
+
+def link_breach(
+    path: bytes, target: bytes, readlink: Callable[[bytes], bytes | None]
+) -> Breach | None:
+    """Follow a proposed link through the tree as it would be; it may never step out of it.
+
+    ``readlink`` answers with the target when a workspace-relative path is a link, else None.
+    """
+    shown, leads = show(path), f"is a link to {show(target)}, which"
+    leaves = Breach(BreachKind.LINK_LEAVES, shown, f"{leads} leaves the workspace")
+    here, pending, hops = path.split(b"/")[:-1], [target], 0
+    while pending:
+        first, _, rest = pending.pop().partition(b"/")
+        if not first or b"\0" in first:
+            return leaves  # absolute, or no target at all
+        if rest := rest.lstrip(b"/"):
+            pending.append(rest)
+        if first == b"..":
+            if not here:
+                return leaves
+            here.pop()
+            continue
+        if first == b".":
+            continue
+        here.append(first)
+        if fold(show(first)) in INTERNAL:
+            return Breach(BreachKind.LINK_INTO_INTERNAL, shown, f"{leads} no proposal may reach")
+        inner = readlink(b"/".join(here))
+        if inner is not None:
+            hops += 1
+            if hops > MAX_LINK_HOPS:
+                return Breach(BreachKind.LINK_LEAVES, shown, f"{leads} never ends")
+            here.pop()
+            pending.append(inner)
+    return None
