@@ -25,6 +25,8 @@
     │   ├── ScopeViolation
     │   └── UnsafePatch                            carries one breach a path
     ├── ExecutionError           agent_error
+    │   ├── StageEnded                             a limit of the run was reached
+    │   ├── RunDiverged                            a replay asked for something else
     │   └── Unpatchable                            a change that no patch can carry
     ├── DeadlineExceeded         timeout_error
     └── ResourceError            system_error
@@ -285,6 +287,20 @@ class Unpatchable(ExecutionError):
     """An agent left something behind that a patch cannot carry; the sentence names it."""
 
     code = "UNPATCHABLE_CHANGE"
+
+
+class StageEnded(ExecutionError):
+    """A limit of the run was reached; the sentence is the reason it ended."""
+
+    code = "STAGE_ENDED"
+    recoverable = False
+
+
+class RunDiverged(ExecutionError):
+    """A replay asked for something else than the run had recorded (D4)."""
+
+    code = "RUN_DIVERGED"
+    recoverable = False
 
 
 class DeadlineExceeded(AgentCanvasError):

@@ -1,0 +1,132 @@
+"""SQLite connections, set up alike, and SQLite's complaints in our words.
+
+What is in the database is left to ``migrations``, who uses it to ``writer`` and ``readers``.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from agentcanvas.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
+
+APPLICATION_ID = 0x41674376
+"""``AgCv`` in the file's header: tells a store of ours from any other SQLite file."""
+
+_PAGE_BYTES = 4096
+_PATIENCE_S = 5.0
+
+# A checkpoint costs two fsyncs and copies pages, within a commit that callers wait for. Four times
+# SQLite's default: 16 MB of log, and a quarter of these pauses.
+_PAGES_A_CHECKPOINT = 4000
+_LOG_KEPT_BYTES = 64 * 1024 * 1024
+
+RESTORE = "Restore the newest back-up with `agentcanvas store restore BACKUP`."
+
+
+def connect(path: Path | None) -> sqlite3.Connection:
+    """Open a database that is created if need be; ``None`` is one in memory."""
+    return _connect(":memory:" if path is None else str(path))
+
+
+def make_writer(connection: sqlite3.Connection, path: Path | None, max_bytes: int | None) -> None:
+    """Set a connection up to be the one that writes."""
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    if path is not None:
+        _use_a_log(connection, path)
+    connection.execute("PRAGMA synchronous = FULL")
+    # macOS: without these an fsync stops at the drive's cache. Others take no notice.
+    connection.execute("PRAGMA fullfsync = ON")
+    connection.execute("PRAGMA checkpoint_fullfsync = ON")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_A_CHECKPOINT}")
+    connection.execute(f"PRAGMA journal_size_limit = {_LOG_KEPT_BYTES}")
+    connection.execute("PRAGMA foreign_keys = ON")
+    if max_bytes is not None:
+        connection.execute(f"PRAGMA max_page_count = {max(1, max_bytes // _PAGE_BYTES)}")
+
+
+def _use_a_log(connection: sqlite3.Connection, path: Path) -> None:
+    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise StoreError(
+            f"The store {path} needs SQLite's write-ahead log, which this file system does not "
+            "support; put the workspace on a local disk."
+        )
+
+
+def connect_reader(path: Path) -> sqlite3.Connection:
+    """Open a connection that cannot write."""
+    return _connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+
+
+def _connect(name: str, *, uri: bool = False) -> sqlite3.Connection:
+    # isolation_level None: transactions begin and end in our words, not when the module thinks.
+    # check_same_thread off: connections pass between threads, to one at a time.
+    connection = sqlite3.connect(
+        name, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False, uri=uri
+    )
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    return connection
+
+
+@contextmanager
+def told_plainly(where: str) -> Iterator[None]:
+    """Turn SQLite's complaints about the file or the disk into ours; others pass unchanged."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        plain = in_our_words(error, where)
+        if plain is None:
+            raise
+        raise plain from error
+
+
+_NO_ROOM = frozenset({sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_FSYNC})
+_FILE = frozenset(
+    {
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_READONLY,
+    }
+)
+
+
+def in_our_words(error: sqlite3.Error, where: str) -> StoreError | None:
+    """Name what is wrong with the file or the disk; ``None`` if neither is."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:
+        return None
+    kind = code & 0xFF
+    if kind in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return damaged(where, str(error))
+    if kind == sqlite3.SQLITE_FULL or code in _NO_ROOM:
+        return StoreFull(
+            f"The store {where} could not be written ({error}); nothing of this batch was kept. "
+            "Make room on the disk or raise the store's size limit, then try again."
+        )
+    if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return StoreBusy(f"Another program holds the store {where} ({error}); close it, try again.")
+    if kind in _FILE:
+        return StoreError(f"The store {where} could not be used: {error}.")
+    return None
+
+
+def damaged(where: str, finding: str) -> StoreDamaged:
+    """Say what is damaged and what to do."""
+    return StoreDamaged(f"The store {where} is damaged: {finding.rstrip('.')}. {RESTORE}")
+
+
+def structural_problems(connection: sqlite3.Connection, *, thorough: bool) -> list[str]:
+    """Let SQLite look at every page, and when ``thorough`` also compare indexes with rows."""
+    pragma = "integrity_check" if thorough else "quick_check"
+    try:
+        found = connection.execute(f"PRAGMA {pragma}(20)").fetchall()
+    except sqlite3.DatabaseError as error:
+        return [str(error)]
+    lines = [line for (text,) in found for line in str(text).splitlines()]
+    return [line for line in lines if line != "ok" and not line.startswith("***")]
