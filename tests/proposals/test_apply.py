@@ -26,9 +26,9 @@ from agentcanvas.proposals import quarantine
 from agentcanvas.proposals.apply import Landing, Standing
 from agentcanvas.proposals.journal import Action, Journal, JournalState, Mark, Move
 from agentcanvas.proposals.merge import ConflictKind
-from agentcanvas.proposals.model import FileStatus
 from agentcanvas.proposals.policy import Policy
 from agentcanvas.proposals.tree import Mode
+from agentcanvas.protocol.records import ChangeStatus
 from tests.proposals.test_patch import BASE, HOSTILE
 from tests.proposals.workspaces import (
     Files,
@@ -82,15 +82,15 @@ async def test_a_proposal_lands_whole_and_is_taken_back_whole(ready: Scene, tmp_
     assert tree_of(ready.workspace) == expected(tmp_path / "after", AFTER)
     assert not (ready.workspace / "gone").exists(), "emptied folders go, as with git"
     assert {(f.path, f.status) for f in receipt.changed_files} == {
-        ("text.txt", FileStatus.MODIFIED),
-        ("tool.sh", FileStatus.MODIFIED),
-        ("gone/deep/old.txt", FileStatus.DELETED),
-        ("swap", FileStatus.DELETED),
-        ("swop/inner", FileStatus.DELETED),
-        ("swap/inner", FileStatus.ADDED),
-        ("swop", FileStatus.ADDED),
-        ("new/deep/file.bin", FileStatus.ADDED),
-        ("link", FileStatus.ADDED),
+        ("text.txt", ChangeStatus.MODIFIED),
+        ("tool.sh", ChangeStatus.MODIFIED),
+        ("gone/deep/old.txt", ChangeStatus.DELETED),
+        ("swap", ChangeStatus.DELETED),
+        ("swop/inner", ChangeStatus.DELETED),
+        ("swap/inner", ChangeStatus.ADDED),
+        ("swop", ChangeStatus.ADDED),
+        ("new/deep/file.bin", ChangeStatus.ADDED),
+        ("link", ChangeStatus.ADDED),
     }
     undone = await landing.undo("p1")
     assert undone.action is Action.UNDO

@@ -13,8 +13,6 @@ from agentcanvas.proposals.model import (
     TRANSITIONS,
     AnnounceMessage,
     Base,
-    ChangedFile,
-    FileStatus,
     Proposal,
     ProposalReview,
     ProposalState,
@@ -28,6 +26,7 @@ from agentcanvas.proposals.model import (
     encode,
 )
 from agentcanvas.proposals.shelf import ProposalFolder, load
+from agentcanvas.protocol.records import ChangedFile, ChangeStatus
 
 EXAMPLES = Path(__file__).parent.parent / "protocol" / "examples"
 
@@ -40,7 +39,7 @@ def proposal(*paths: str, head: str | None = "abc123") -> Proposal:
         created_at="2026-02-19T00:00:00.000Z",
         base=Base(head),
         paths=SandboxPaths(),
-        changed_files=tuple(ChangedFile(path, FileStatus.MODIFIED) for path in paths),
+        changed_files=tuple(ChangedFile(path, ChangeStatus.MODIFIED) for path in paths),
     )
 
 

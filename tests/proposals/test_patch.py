@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentcanvas.errors import ScopeViolation, UnsafePatch
-from agentcanvas.proposals.model import FileStatus
 from agentcanvas.proposals.patch import Inspection, inspect
 from agentcanvas.proposals.policy import BreachKind, Policy
 from agentcanvas.proposals.tree import Mode, Tree
+from agentcanvas.protocol.records import ChangeStatus
 from tests.proposals.workspaces import Files, Link, Script, diff, write_files
 
 pytestmark = pytest.mark.req("S5", "S6", "S8", "D14")
@@ -250,13 +250,13 @@ def test_what_a_patch_does_is_told_file_by_file(base: Path, tmp_path: Path) -> N
     found = see(base, diff(tmp_path / "d", BASE, after))  # type: ignore[arg-type] # a wider dict
     assert found.breaches == ()
     assert {(file.path, file.status) for file in found.changed_files} == {
-        (".env", FileStatus.DELETED),
-        ("f.txt", FileStatus.MODIFIED),
-        ("crlf.txt", FileStatus.MODIFIED),
-        ("new/deep.bin", FileStatus.ADDED),
-        ("run.sh", FileStatus.ADDED),
-        ("here", FileStatus.ADDED),
-        ("ü b.txt", FileStatus.ADDED),
+        (".env", ChangeStatus.DELETED),
+        ("f.txt", ChangeStatus.MODIFIED),
+        ("crlf.txt", ChangeStatus.MODIFIED),
+        ("new/deep.bin", ChangeStatus.ADDED),
+        ("run.sh", ChangeStatus.ADDED),
+        ("here", ChangeStatus.ADDED),
+        ("ü b.txt", ChangeStatus.ADDED),
     }
     results = {change.path: change.after for change in found.insist()}
     run, here = results[b"run.sh"], results[b"here"]

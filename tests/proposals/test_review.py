@@ -23,7 +23,8 @@ from agentcanvas.proposals.review import (
     automatic_verdict,
     judge,
 )
-from agentcanvas.proposals.verdict import Finding, ReviewerKind, Severity, Verdict
+from agentcanvas.proposals.verdict import Finding, ReviewerKind, Verdict
+from agentcanvas.protocol.reviews import Severity
 
 pytestmark = pytest.mark.req("R1", "R3", "C4", "D13", "D17")
 

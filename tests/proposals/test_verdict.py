@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentcanvas.proposals.model import Decision
-from agentcanvas.proposals.verdict import ReviewerKind, Severity, Verdict, read_verdict
+from agentcanvas.proposals.verdict import ReviewerKind, Verdict, read_verdict
+from agentcanvas.protocol.reviews import Severity
 
 pytestmark = pytest.mark.req("D17", "R1")
 

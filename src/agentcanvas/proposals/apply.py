@@ -29,12 +29,12 @@ from agentcanvas.proposals.journal import (
     nothing_to_undo,
 )
 from agentcanvas.proposals.merge import Conflict, plan
-from agentcanvas.proposals.model import ChangedFile
 from agentcanvas.proposals.patch import Change, inspect
 from agentcanvas.proposals.policy import Breach, Policy
 from agentcanvas.proposals.quarantine import PREFIX, Quarantine
 from agentcanvas.proposals.transaction import Recovery, Transaction
 from agentcanvas.proposals.tree import Tree
+from agentcanvas.protocol.records import ChangedFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from agentcanvas.errors import ApplyFailed, UnknownTransaction, ValidationError
-from agentcanvas.proposals.model import ChangedFile, FileStatus
 from agentcanvas.proposals.policy import Policy
 from agentcanvas.proposals.tree import Entry, Mode
+from agentcanvas.protocol.records import ChangedFile, ChangeStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -69,10 +69,10 @@ class Move(msgspec.Struct, frozen=True):
     new: Mark | None
 
     @property
-    def status(self) -> FileStatus:
+    def status(self) -> ChangeStatus:
         if self.old is None:
-            return FileStatus.ADDED
-        return FileStatus.DELETED if self.new is None else FileStatus.MODIFIED
+            return ChangeStatus.ADDED
+        return ChangeStatus.DELETED if self.new is None else ChangeStatus.MODIFIED
 
 
 class Journal(msgspec.Struct, frozen=True):

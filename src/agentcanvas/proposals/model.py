@@ -13,6 +13,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from agentcanvas.errors import IllegalTransition, ProposalMalformed
+from agentcanvas.protocol.records import ChangedFile
 
 PATCH_FILE: Final = "changes.patch"
 SUMMARY_FILE: Final = "summary.md"
@@ -27,17 +28,6 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 
 class Wire(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """camelCase outside, absent rather than null for what has a default."""
-
-
-class FileStatus(StrEnum):
-    ADDED = "added"
-    MODIFIED = "modified"
-    DELETED = "deleted"
-
-
-class ChangedFile(Wire, frozen=True):
-    path: str
-    status: FileStatus
 
 
 class Base(Wire, frozen=True):

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agentcanvas.errors import ScopeViolation, UnsafePatch
-from agentcanvas.proposals.model import ChangedFile, FileStatus
 from agentcanvas.proposals.outline import FileSection, NotPlainError, read_outline, stands_for
 from agentcanvas.proposals.policy import Breach, BreachKind, Policy, clashes, link_breach, show
 from agentcanvas.proposals.quarantine import Quarantine, last_words
 from agentcanvas.proposals.tree import Entry, Mode, ObstacleError, Source
+from agentcanvas.protocol.records import ChangedFile, ChangeStatus
 
 if TYPE_CHECKING:
     import subprocess
@@ -38,10 +38,10 @@ class Change:
     after: Entry | None
 
     @property
-    def status(self) -> FileStatus:
+    def status(self) -> ChangeStatus:
         if self.before is None:
-            return FileStatus.ADDED
-        return FileStatus.DELETED if self.after is None else FileStatus.MODIFIED
+            return ChangeStatus.ADDED
+        return ChangeStatus.DELETED if self.after is None else ChangeStatus.MODIFIED
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ from typing import Final
 import msgspec
 
 from agentcanvas.proposals.model import Decision, Wire
+from agentcanvas.protocol.reviews import Severity
+from agentcanvas.protocol.reviews import Verdict as ReviewVerdict
 
 _VERDICT_FIELD: Final = re.compile(r'"(?:decision|verdict)"\s*:')
 _UNFENCED: Final = re.compile(r"^\{.*\}", re.MULTILINE | re.DOTALL)
@@ -22,15 +24,6 @@ _FENCED: Final = re.compile(r"^```(?:json)?[ \t]*\n(.*?)^```", re.MULTILINE | re
 # Emphasis and code marks around the word are decoration, not meaning.
 _LINE: Final = re.compile(r"^[\s*_`]*(APPLY|REJECT|REVISE)\b[*_`]*(.*)$")
 _DECORATION: Final = " \t*_`"
-
-
-class Severity(StrEnum):
-    """R5."""
-
-    CRITICAL = "critical"
-    MAJOR = "major"
-    MINOR = "minor"
-    SUGGESTION = "suggestion"
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -81,16 +74,10 @@ class _Plain(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...] = ()
 
 
-class _S22Word(StrEnum):
-    APPROVED = "approved"
-    CHANGES_REQUESTED = "changes_requested"
-    REJECTED = "rejected"
-
-
 _MEANING: Final = {
-    _S22Word.APPROVED: Decision.APPLY,
-    _S22Word.CHANGES_REQUESTED: Decision.REVISE,
-    _S22Word.REJECTED: Decision.REJECT,
+    ReviewVerdict.APPROVED: Decision.APPLY,
+    ReviewVerdict.CHANGES_REQUESTED: Decision.REVISE,
+    ReviewVerdict.REJECTED: Decision.REJECT,
 }
 
 
@@ -99,7 +86,7 @@ class _RequiredChange(msgspec.Struct, frozen=True):
 
 
 class _ReviewerOutput(msgspec.Struct, frozen=True):
-    verdict: _S22Word
+    verdict: ReviewVerdict
     findings: tuple[Finding, ...] = ()
     summary: str = ""
     required_changes: tuple[_RequiredChange, ...] = ()

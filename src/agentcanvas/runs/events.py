@@ -1,0 +1,215 @@
+"""What happens in a run, one tagged value a kind of event (V1, V2).
+
+An event says who acted, on whose behalf (provenance) and what; its number and time are the store's.
+Encoded, the collaboration events are exactly the lines of the collaboration log.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from agentcanvas.errors import StoreDamaged
+from agentcanvas.proposals.model import AnnounceMessage, ProposalReview, TestsRun, Wire
+from agentcanvas.protocol.records import Usage
+from agentcanvas.store import Event as Row
+
+
+class Provenance(StrEnum):
+    """Where an event comes from (V2)."""
+
+    USER_INPUT = "user_input"
+    ORCHESTRATOR_TO_WORKER = "orchestrator_to_worker"
+    WORKER_PROPOSAL = "worker_proposal"
+    ANNOUNCE_INTERNAL = "announce_internal"
+    ANNOUNCE_USER = "announce_user"
+    SYSTEM = "system"
+
+
+class Member(Wire, frozen=True):
+    """An agent of the team, by the name people know it by."""
+
+    id: str
+    name: str
+    role: str
+
+
+class Start(Wire, frozen=True):
+    """What a run sets out to do."""
+
+    flow: str
+    request: str
+    team: tuple[Member, ...]
+    head: str | None = None
+
+
+class Dispatch(Wire, frozen=True):
+    """A task on its way to a worker."""
+
+    task_id: str
+    worker_id: str
+    instruction: str
+
+
+class Submission(Wire, frozen=True):
+    """A proposal as its worker hands it in."""
+
+    task_id: str
+    changed_files: int
+    summary: str
+    tests: TestsRun | None = None
+
+
+class Landed(Wire, frozen=True):
+    """Files that reached the workspace, and the commit if one was made."""
+
+    task_id: str
+    files: tuple[str, ...]
+    commit: str | None = None
+
+
+class Undone(Wire, frozen=True):
+    """A landed proposal that was taken back."""
+
+    task_id: str
+    files: tuple[str, ...]
+
+
+class Waiting(Wire, frozen=True):
+    """Whom the run waits for, and for what."""
+
+    person: str
+    question: str
+
+
+class End(Wire, frozen=True):
+    """Why a run ended; ``head`` is the workspace's commit then."""
+
+    reason: str
+    done: bool
+    head: str | None = None
+
+
+class _Event(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    tag_field="event",
+    rename="camel",
+    omit_defaults=True,
+):
+    actor: str
+    provenance: Provenance
+    usage: Usage | None = None
+    parent_run_id: str | None = None
+
+
+class RunStarted(_Event, frozen=True, kw_only=True, tag="run_started"):
+    """The first event of a run."""
+
+    payload: Start
+
+
+class TaskDispatched(_Event, frozen=True, kw_only=True, tag="task_dispatched"):
+    """A worker was given a task."""
+
+    payload: Dispatch
+
+
+class ProposalSubmitted(_Event, frozen=True, kw_only=True, tag="proposal_submitted"):
+    """A worker handed in a change."""
+
+    payload: Submission
+
+
+class ProposalReviewed(_Event, frozen=True, kw_only=True, tag="proposal_reviewed"):
+    """The gate decided."""
+
+    payload: ProposalReview
+
+
+class Announced(_Event, frozen=True, kw_only=True, tag="announce"):
+    """What a worker's task came to, said to the orchestrator or to the user (R4)."""
+
+    payload: AnnounceMessage
+
+
+class ProposalLanded(_Event, frozen=True, kw_only=True, tag="proposal_applied"):
+    """A change reached the workspace."""
+
+    payload: Landed
+
+
+class ProposalUndone(_Event, frozen=True, kw_only=True, tag="proposal_undone"):
+    """A change was taken back."""
+
+    payload: Undone
+
+
+class RunParked(_Event, frozen=True, kw_only=True, tag="run_parked"):
+    """Nothing to do until a person answers (D25)."""
+
+    payload: Waiting
+
+
+class RunResumed(_Event, frozen=True, kw_only=True, tag="run_resumed"):
+    """The run goes on."""
+
+
+class RunEnded(_Event, frozen=True, kw_only=True, tag="run_ended"):
+    """The last event of a run."""
+
+    payload: End
+
+
+RunEvent = (
+    RunStarted
+    | TaskDispatched
+    | ProposalSubmitted
+    | ProposalReviewed
+    | Announced
+    | ProposalLanded
+    | ProposalUndone
+    | RunParked
+    | RunResumed
+    | RunEnded
+)
+COLLABORATION = (TaskDispatched, ProposalSubmitted, ProposalReviewed, Announced)
+"""What the cards show (layer A and B of V1)."""
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """An event with its place in the one order of everything, and its time."""
+
+    seq: int
+    ts: int
+    run_id: str
+    event: RunEvent
+
+
+_decoder = msgspec.json.Decoder(RunEvent)
+KINDS = frozenset(str(kind.__struct_config__.tag) for kind in RunEvent.__args__)
+
+
+def kind_of(event: RunEvent) -> str:
+    """The event's name in the log."""
+    return str(event.__struct_config__.tag)
+
+
+def to_json(event: RunEvent) -> bytes:
+    """The event as the store keeps it."""
+    return msgspec.json.encode(event)
+
+
+def from_row(row: Row) -> Recorded:
+    """Read an event back."""
+    try:
+        event = _decoder.decode(row.body)
+    except msgspec.MsgspecError as error:
+        raise StoreDamaged(
+            f"Event {row.seq} of {row.stream} cannot be read: {error}. If the file is damaged, "
+            "bring a back-up back: agentcanvas store restore BACKUP"
+        ) from None
+    _, _, run_id = row.stream.rpartition("/")
+    return Recorded(row.seq, row.at_ms, run_id, event)
