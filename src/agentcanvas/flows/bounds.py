@@ -1,0 +1,183 @@
+"""The most a flow can need before it ends: turns, messages, minutes, tokens (D19).
+
+Each pattern declares its worst case; here they are capped by ends and budgets and added up along
+``after``. What has no bound is said by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from agentcanvas.flows.model import Flow
+from agentcanvas.flows.order import side_by_side
+from agentcanvas.flows.pattern_info import Case, Cost, PatternInfo, Patterns
+from agentcanvas.flows.settle import Settled, settle
+
+TURN_MINUTES: Final = 30.0
+"""How long one turn may take when the agent's runtime does not say (D32)."""
+CHECK_MINUTES: Final = 10.0
+"""How long one check may take when it does not say."""
+MAX_PARALLEL: Final = 5
+_MINUTE_MS: Final = 60_000
+
+
+class Bound(Struct, frozen=True, kw_only=True):
+    """The worst case of one interaction, or of all; None is: without a bound."""
+
+    name: str
+    turns: int | None
+    messages: int | None
+    minutes: float | None
+    tokens: int | None
+    """The budget; what is already running when it is reached comes on top."""
+    cost: float | None
+    running: int
+    """Agents that may be in the middle of a turn at the same time."""
+    unbounded: tuple[str, ...] = ()
+    """What has no bound, and how to give it one."""
+
+    @property
+    def tokens_in_words(self) -> str:
+        return _overrun(self.tokens, self.running)
+
+    @property
+    def cost_in_words(self) -> str:
+        return _overrun(self.cost, self.running)
+
+
+class Bounds(Struct, frozen=True):
+    """The worst case of each interaction, in the order of the file, and of the flow."""
+
+    interactions: tuple[Bound, ...]
+    total: Bound
+
+
+def bounds(flow: Flow, patterns: Patterns, *, max_parallel: int = MAX_PARALLEL) -> Bounds:
+    """The worst case of a sound flow."""
+    settled = settle(flow, patterns)
+    parts = tuple(
+        _bound(flow, each, patterns.get(each.pattern_id), len(_tasks(flow, each)), max_parallel)
+        for each in settled
+    )
+    whole = flow.budgets
+    minutes = _minutes_in_all(settled, parts, max_parallel)
+    players = frozenset().union(*(each.players for each in settled))
+    total = Bound(
+        name="total",
+        turns=_least(_sum(part.turns for part in parts), whole and whole.turns),
+        messages=_least(_sum(part.messages for part in parts), whole and whole.messages),
+        minutes=_least(minutes, whole and whole.minutes),
+        tokens=_least(_sum(part.tokens for part in parts), whole and whole.tokens),
+        cost=_least(_sum(part.cost for part in parts), whole and whole.cost),
+        running=min(max_parallel, len(players)),
+        unbounded=tuple(sentence for part in parts for sentence in part.unbounded),
+    )
+    return Bounds(parts, total)
+
+
+def _bound(
+    flow: Flow, each: Settled, info: PatternInfo | None, tasks: int, max_parallel: int
+) -> Bound:
+    worst = _worst(each, info, tasks)
+    budgets = each.budgets
+    turns = _least(worst.turns, budgets.turns)
+    messages = _least(worst.messages, budgets.messages)
+    timeout = each.timeout_ms / _MINUTE_MS if each.timeout_ms else None
+    by_turns = turns * _turn_minutes(flow, each) if turns is not None else None
+    minutes = _least(timeout, budgets.minutes, by_turns)
+    found = {"turns": turns, "messages": messages, "minutes": minutes, "tokens": budgets.tokens}
+    return Bound(
+        name=each.id,
+        turns=turns,
+        messages=messages,
+        minutes=minutes,
+        tokens=budgets.tokens,
+        cost=budgets.cost,
+        running=min(max_parallel, len(each.players)),
+        unbounded=tuple(
+            f"{each.id}: no bound on {name}; set budgets.{name}"
+            for name, value in found.items()
+            if value is None
+        ),
+    )
+
+
+def _worst(each: Settled, info: PatternInfo | None, tasks: int) -> Cost:
+    if info is None or info.worst_case is None:
+        return Cost(None, None)
+    case = Case(
+        players={role: len(agents) for role, agents in each.roles.items()},
+        rounds=each.rounds,
+        timeout_minutes=each.timeout_ms / _MINUTE_MS if each.timeout_ms else None,
+        tasks=tasks,
+        iterations=each.review.max_iterations,
+        params=each.params,
+    )
+    return info.worst_case(case)
+
+
+def _tasks(flow: Flow, settled: Settled) -> Sequence[object]:
+    return next(each.tasks for each in flow.interactions if each.id == settled.id)
+
+
+def _turn_minutes(flow: Flow, each: Settled) -> float:
+    """One turn and the evidence for what it changed, before and after (D13)."""
+    limits = [
+        agent.runtime.timeout_ms / _MINUTE_MS
+        if agent.runtime and agent.runtime.timeout_ms
+        else TURN_MINUTES
+        for agent in flow.agents
+        if agent.id in each.players
+    ]
+    checks = [
+        check.timeout_ms / _MINUTE_MS if check.timeout_ms else CHECK_MINUTES
+        for check in each.checks
+    ]
+    # Where no check is declared, one may be found in the project.
+    return max(limits, default=TURN_MINUTES) + 2 * sum(checks or [CHECK_MINUTES])
+
+
+def _minutes_in_all(
+    settled: Sequence[Settled], parts: Sequence[Bound], max_parallel: int
+) -> float | None:
+    """The longest way along ``after``; the sum, where some would wait for each other's agents."""
+    minutes = {part.name: part.minutes for part in parts}
+    if any(value is None for value in minutes.values()):
+        return None
+    if not _undisturbed(settled, max_parallel):
+        return sum(value or 0 for value in minutes.values())
+    ends: dict[str, float] = {}
+
+    def end(each: Settled) -> float:
+        if each.id not in ends:
+            befores = [end(other) for other in settled if other.id in each.after]
+            ends[each.id] = max(befores, default=0.0) + (minutes[each.id] or 0)
+        return ends[each.id]
+
+    return max((end(each) for each in settled), default=0.0)
+
+
+def _undisturbed(settled: Sequence[Settled], max_parallel: int) -> bool:
+    by_id = {each.id: each for each in settled}
+    pairs = side_by_side({each.id: each.after for each in settled})
+    crowd = frozenset().union(*(by_id[one].players | by_id[other].players for one, other in pairs))
+    apart = all(not by_id[one].players & by_id[other].players for one, other in pairs)
+    return apart and len(crowd) <= max_parallel
+
+
+def _overrun(budget: float | None, running: int) -> str:
+    if budget is None:
+        return "unbounded"
+    return f"{budget:,} + one turn of each of up to {running} running agents"
+
+
+def _least(*values: Any) -> Any:
+    return min((value for value in values if value is not None), default=None)
+
+
+def _sum(values: Iterable[Any]) -> Any:
+    listed = list(values)
+    return None if None in listed else sum(listed)

@@ -1,0 +1,88 @@
+"""What a flow has to know of a pattern: its roles, its ends and its worst case (I4, I4a).
+
+A plain value that the pattern's own package fills in and hands over; flows never look at how a
+pattern behaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from msgspec import Struct, field
+
+from agentcanvas.flows.axes import Termination, Topology
+
+ROUND_MS: Final = 300_000
+"""The time of one round, where a pattern's time follows from its rounds (I4a)."""
+
+
+class RoleInfo(Struct, frozen=True):
+    """One part to be played, by at least ``least`` and at most ``most`` (None: any number)."""
+
+    name: str
+    least: int = 1
+    most: int | None = 1
+    system: bool = False
+    """A built-in node plays it when no agent is named (I3)."""
+    writes: bool = False
+    """Its work ends in a proposal (D6), so nobody in it reviews."""
+
+    @property
+    def needed(self) -> int:
+        return 0 if self.system else self.least
+
+    @property
+    def count(self) -> str:
+        """How many play it, in words."""
+        if self.most is None:
+            return f"at least {self.needed}"
+        return str(self.most) if self.needed == self.most else f"{self.needed} to {self.most}"
+
+
+class Case(Struct, frozen=True):
+    """What a worst case depends on."""
+
+    players: Mapping[str, int]
+    """How many play each role."""
+    rounds: int | None
+    timeout_minutes: float | None
+    tasks: int
+    """Steps of the ready plan; 0 when the pattern plans by itself."""
+    iterations: int
+    """Rounds of review that one proposal may take."""
+    params: Mapping[str, Any]
+
+
+class Cost(Struct, frozen=True):
+    """The most that can be needed; None is: without a bound."""
+
+    turns: int | None
+    messages: int | None
+
+
+class PatternInfo(Struct, frozen=True):
+    """One pattern, seen from a flow."""
+
+    id: str
+    topologies: tuple[Topology, ...]
+    """What it can run on; the first is its default."""
+    roles: tuple[RoleInfo, ...] = ()
+    """In the order in which edges bind them; empty when nothing is declared."""
+    edges: tuple[tuple[str, str], ...] = ()
+    """Source and target role of the first edge, the second, …; the last holds for all further."""
+    termination: tuple[Termination, ...] = ()
+    """Its default end."""
+    needs_timeout: bool = False
+    """Whether it never runs without a timeout_ms (I5)."""
+    params: dict[str, Any] = field(default_factory=dict)
+    """Defaults of its params."""
+    takes_tasks: bool = False
+    """Whether it carries out a ready plan (D20)."""
+    worst_case: Callable[[Case], Cost] | None = None
+
+    def role(self, name: str) -> RoleInfo | None:
+        return next((role for role in self.roles if role.name == name), None)
+
+
+Patterns = Mapping[str, PatternInfo]

@@ -1,0 +1,156 @@
+"""Interactions: a known pattern, known players, edges that agree, an order without circles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from agentcanvas.flows.model import EdgeData, Interaction
+from agentcanvas.flows.order import cycle_in
+from agentcanvas.flows.pattern_info import PatternInfo
+from agentcanvas.flows.problem import Problem, Rule, at, did_you_mean, shown, warning
+from agentcanvas.flows.rules.ends import ends
+from agentcanvas.flows.rules.plan import plan
+from agentcanvas.flows.rules.scene import Scene, items, repeated, unfit_id
+from agentcanvas.flows.settle import RATE_LIMIT, bound_roles, said_of
+
+# What an edge may not say differently from its interaction (D21), beside params.
+_SHARED = ("topology", "termination", "intent", "verification", "sources")
+
+
+def interactions(scene: Scene) -> Iterator[Problem]:
+    """Every problem of the interactions."""
+    yield from repeated([(at(p, "id"), each.id) for p, each in scene.interactions], "interactions")
+    if scene.whole and not scene.interactions:
+        advice = "add an interaction with a patternId"
+        yield warning(Rule.NOTHING_TO_RUN, "there is nothing to run", advice, "/interactions")
+    for pointer, each in scene.interactions:
+        yield from unfit_id(each.id, at(pointer, "id"))
+        yield from _edges(scene, pointer, each)
+        yield from _agreement(pointer, each)
+        yield from _unknown_players(scene, pointer, each)
+        info = scene.info(each)
+        if info is None:
+            advice = did_you_mean(each.pattern_id, scene.patterns)
+            sentence = f"there is no pattern {shown(each.pattern_id)}"
+            yield Problem(Rule.UNKNOWN_PATTERN, sentence, advice, at(pointer, "patternId"))
+        else:
+            yield from _topology(pointer, each, info)
+            yield from _roles(scene, pointer, each, info)
+            yield from ends(pointer, each, info)
+        yield from plan(scene, pointer, each, info)
+    yield from _order(scene)
+
+
+def _edges(scene: Scene, pointer: str, each: Interaction) -> Iterator[Problem]:
+    named = [(at(pointer, "edges", i), edge.id or f"e{i + 1}") for i, edge in enumerate(each.edges)]
+    yield from repeated(named, f"edges of {each.id}")
+    for index, edge in enumerate(each.edges):
+        place = at(pointer, "edges", index)
+        if edge.id is not None:
+            yield from unfit_id(edge.id, at(place, "id"))
+        yield from _known(scene, each, at(place, "source"), edge.source)
+        yield from _known(scene, each, at(place, "target"), edge.target)
+        if edge.source == edge.target:
+            sentence = f"this edge leads from {edge.source} to itself"
+            yield Problem(Rule.EDGE_LOOP, sentence, "name another target", at(place, "target"))
+
+
+def _known(scene: Scene, each: Interaction, pointer: str, name: str) -> Iterator[Problem]:
+    info = scene.info(each)
+    systems = [role.name for role in info.roles if role.system] if info else []
+    if name not in scene.agent_ids and name not in systems:
+        advice = did_you_mean(name, [*scene.agent_ids, *systems], "add it to agents")
+        yield Problem(Rule.UNKNOWN_AGENT, f"there is no agent {shown(name)}", advice, pointer)
+
+
+def _unknown_players(scene: Scene, pointer: str, each: Interaction) -> Iterator[Problem]:
+    for role, names in each.roles.items():
+        place = at(pointer, "roles", role)
+        for at_name, name in items(place, names):
+            yield from _known(scene, each, at_name, name)
+        yield from repeated(items(place, names), f"players of {role}")
+
+
+def _agreement(pointer: str, each: Interaction) -> Iterator[Problem]:
+    said = said_of(each)
+    for index, edge in enumerate(each.edges):
+        place = at(pointer, "edges", index, "data")
+        yield from _disagreements(place, edge.data, said, each)
+    if each.data and each.data.pattern_id not in (None, each.pattern_id):
+        yield _differs(at(pointer, "data", "patternId"), "patternId", each.pattern_id, each)
+
+
+def _disagreements(
+    pointer: str, data: EdgeData, said: EdgeData, each: Interaction
+) -> Iterator[Problem]:
+    if data.pattern_id not in (None, each.pattern_id):
+        yield _differs(at(pointer, "patternId"), "patternId", each.pattern_id, each)
+    for name in _SHARED:
+        mine, common = getattr(data, name), getattr(said, name)
+        if mine and mine != common:
+            yield _differs(at(pointer, name), name, common, each)
+    for name, value in data.params.items():
+        if name != RATE_LIMIT and value != said.params[name]:
+            yield _differs(at(pointer, "params", name), name, said.params[name], each)
+
+
+def _differs(pointer: str, name: str, common: Any, each: Interaction) -> Problem:
+    has = f" ({shown(common)})" if isinstance(common, str | int | float) else ""
+    sentence = f"{name} belongs to the whole interaction {each.id}{has} and differs on this edge"
+    advice = "say it once, or make a second interaction"
+    return Problem(Rule.EDGE_DIFFERS, sentence, advice, pointer)
+
+
+def _topology(pointer: str, each: Interaction, info: PatternInfo) -> Iterator[Problem]:
+    topology = said_of(each).topology
+    if topology is not None and topology not in info.topologies:
+        index = next((i for i, edge in enumerate(each.edges) if edge.data.topology), None)
+        own = each.data is not None and each.data.topology is not None
+        steps: tuple[str | int, ...] = (
+            ("data",) if own or index is None else ("edges", index, "data")
+        )
+        sentence = f"{info.id} does not run on the topology {topology}"
+        advice = "use " + " or ".join(info.topologies)
+        yield Problem(Rule.TOPOLOGY, sentence, advice, at(pointer, *steps, "topology"))
+
+
+def _roles(scene: Scene, pointer: str, each: Interaction, info: PatternInfo) -> Iterator[Problem]:
+    if not info.roles:
+        return
+    known = [role.name for role in info.roles]
+    for name in each.roles:
+        if name not in known:
+            sentence = f"{info.id} has no role {shown(name)}"
+            place = at(pointer, "roles", name)
+            advice = did_you_mean(name, known)
+            yield Problem(Rule.ROLES, sentence, advice, place, at_key=True)
+    bound = bound_roles(each, info, frozenset(scene.agent_ids))
+    for role in info.roles:
+        count = len(bound.get(role.name, ()))
+        if count < role.needed or (role.most is not None and count > role.most):
+            sentence = f"{info.id} needs {role.count} as {role.name} and has {count or 'none'}"
+            place = at(pointer, "roles", role.name) if role.name in each.roles else pointer
+            yield Problem(Rule.ROLES, sentence, f"say who in roles: {{{role.name}: …}}", place)
+
+
+def _order(scene: Scene) -> Iterator[Problem]:
+    graph: dict[str, tuple[str, ...]] = {}
+    implied: set[str] = set()
+    previous: tuple[str, ...] = ()
+    for pointer, each in scene.interactions:
+        for place, name in items(at(pointer, "after"), each.after or ()):
+            if name not in scene.interaction_ids:
+                advice = did_you_mean(name, scene.interaction_ids)
+                yield Problem(Rule.AFTER, f"there is no interaction {shown(name)}", advice, place)
+        yield from repeated(items(at(pointer, "after"), each.after or ()), "entries")
+        if each.after is None:
+            implied.add(each.id)
+        graph[each.id] = previous if each.after is None else each.after
+        previous = (each.id,)
+    if len(graph) == len(scene.interactions) and (circle := cycle_in(graph)):
+        pointer = next(p for p, each in scene.interactions if each.id == circle[0])
+        listed = sorted(implied & set(circle))
+        advice = f"{listed[0]} follows by its place; give it after: []" if listed else "break it"
+        sentence = f"these wait for each other: {' after '.join(circle)}"
+        yield Problem(Rule.AFTER_CYCLE, sentence, advice, at(pointer, "after"))
