@@ -37,7 +37,7 @@ _TIME_FIELDS = {"timestamp", "accepted_at", "completed_at", "deadline", "time"}
 _ID_FIELDS = {"message_id", "id"}
 
 
-def of_type(info: inspect.Type) -> st.SearchStrategy[Json]:
+def of_type(info: inspect.Type) -> st.SearchStrategy[Json]:  # noqa: C901, PLR0912 - a case a type
     """Parsed JSON that fits a type."""
     match info:
         case inspect.Metadata():
@@ -134,6 +134,8 @@ def _envelope_parts(kind: Kind) -> st.SearchStrategy[Json]:
 
 def envelopes() -> st.SearchStrategy[Envelope]:
     """Messages of every kind as the engine would write them."""
-    return st.sampled_from(list(Kind)).flatmap(_envelope_parts).map(
-        lambda parts: from_json(msgspec.json.encode(parts))
+    return (
+        st.sampled_from(list(Kind))
+        .flatmap(_envelope_parts)
+        .map(lambda parts: from_json(msgspec.json.encode(parts)))
     )

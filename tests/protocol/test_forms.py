@@ -240,6 +240,29 @@ def test_a_handoff_may_be_headed_and_keyed_in_other_ways(heading: str) -> None:
     assert parse(text, Handoff) == HANDOFF
 
 
+@pytest.mark.parametrize("form", [MESSAGE, RESPONSE, HANDOFF], ids=lambda form: type(form).__name__)
+def test_every_other_spelling_of_a_title_is_read(form: TextForm) -> None:
+    spellings = {
+        "Open Questions": ["Open question", "Questions"],
+        "Assumptions/Inputs": ["Assumptions / Inputs", "Assumptions and Inputs", "Inputs"],
+        "Actions/Artifacts": ["Actions & Artifacts", "Actions", "Artifacts"],
+        "Risks/Safety Notes": ["Risks / Safety Notes", "Risks", "Safety notes"],
+        "Next Steps or DONE": ["Next Steps / DONE", "Next steps", "Next step"],
+        "DoD": ["Definition of Done", "Definition of Done (DoD)"],
+        "SandboxWorkDir": ["Sandbox Work Dir", "sandbox_work_directory"],
+        "ProposalJson": ["Proposal JSON", "proposal_json"],
+        "ChangedFiles": ["Changed Files", "changed_files"],
+        "Next": ["Next Steps", "Next step"],
+    }
+    tried = {part.title for part in form.SHAPE.parts if part.also}
+    assert tried <= set(spellings)
+    for title in tried:
+        heading = next(form.SHAPE.heading(part) for part in form.SHAPE.parts if part.title == title)
+        for spelling in spellings[title]:
+            text = write(form).replace(heading, heading.replace(title, spelling), 1)
+            assert parse(text, type(form)) == form, spelling
+
+
 @pytest.mark.req("T3")
 def test_a_definition_of_done_may_be_a_list_of_its_own() -> None:
     text = write(HANDOFF).replace(

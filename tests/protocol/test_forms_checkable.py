@@ -66,6 +66,7 @@ VAGUE = [
     "make it nice",
     "node works well",
     "run.sh works well",
+    "run.sh and/or its docs look good",
     "the bash looks good",
     "go for high quality",
     "The password is handled well",

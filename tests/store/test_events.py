@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agentcanvas.clock import VirtualClock
 from agentcanvas.errors import StoreDamaged, ValidationError
-from agentcanvas.store import Event, Store, Transaction, events
+from agentcanvas.store import Event, Snapshot, Store, Transaction, events
 from agentcanvas.store.migrations import migrate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("D2")]
@@ -51,6 +51,17 @@ async def test_events_are_read_by_stream_from_a_number_on_and_in_parts(store: St
     assert await store.events(stream="unknown") == []
 
 
+async def test_a_read_can_be_bounded_in_bytes_and_still_moves_on(store: Store) -> None:
+    await store.append_many([("s", "k", bytes(100))] * 5)
+
+    def numbers(most_bytes: int) -> Callable[[Snapshot], list[int]]:
+        return lambda look: [event.seq for event in look.events(most_bytes=most_bytes)]
+
+    assert await store.read(numbers(250)) == [1, 2, 3]
+    assert await store.read(numbers(1)) == [1]
+    assert await store.read(numbers(10_000)) == [1, 2, 3, 4, 5]
+
+
 @pytest.mark.parametrize("number", [1, 2, 3, 255, 256, 257, 511, 1000])
 async def test_any_number_of_events_goes_in_together(store: Store, number: int) -> None:
     new = [(f"s{index % 7}", "k", b"%d" % index) for index in range(number)]
@@ -67,7 +78,7 @@ async def test_any_number_of_events_goes_in_together(store: Store, number: int) 
         ("s", None, b"", "kind must be a non-empty text"),
         ("s\ud800", "k", b"", "stream .* is not valid Unicode"),
         ("s", "k", "{}", "body must be bytes, not str"),
-        ("s", "k", bytes(16 * 1024 * 1024 + 1), "16777217 bytes, more than the 16777216 allowed"),
+        ("s", "k", bytes(2 * 1024 * 1024 + 1), "2097153 bytes, more than the 2097152 allowed"),
     ],
 )
 async def test_an_unfit_event_is_refused_at_the_door_and_harms_nobody(

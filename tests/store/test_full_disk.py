@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,19 @@ async def test_a_unit_that_fills_the_disk_is_told_with_the_rest_of_its_batch(pat
                 group.start_soon(attempt, name)
         assert failed == ["before", "fill", "after"]
         assert await store.append("s", "k", b"{}") == 1
+
+
+async def test_a_unit_cannot_carry_on_after_the_disk_was_full(path: Path) -> None:
+    def carry_on(transaction: Transaction) -> None:
+        transaction.append("s", "before", b"{}")
+        with suppress(sqlite3.OperationalError):
+            transaction.append("s", "huge", bytes(1_000_000))
+
+    async with await Store.open(path, limits=StoreLimits(max_bytes=400_000)) as store:
+        with pytest.raises(StoreFull, match="nothing of it was kept"):
+            await store.transact(carry_on)
+        assert await store.append("s", "k", b"{}") == 1
+        assert [event.kind for event in await store.events()] == ["k"]
 
 
 class FullAtCommit:

@@ -120,5 +120,8 @@ class StoreAgainstAList(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
 
-StoreAgainstAList.TestCase.settings = settings(max_examples=15, stateful_step_count=20)
+# Each example is many stores and commits.
+StoreAgainstAList.TestCase.settings = settings(
+    max_examples=settings().max_examples // 10, stateful_step_count=20
+)
 TestStoreAgainstAList = pytest.mark.req("D2")(StoreAgainstAList.TestCase)

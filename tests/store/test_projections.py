@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import sqlite3
 from contextlib import closing
@@ -13,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentcanvas.errors import StoreClosed, StoreError
-from agentcanvas.store import Event, Retention, Store
+from agentcanvas.store import Event, Retention, Store, lines
 from tests.store.helpers import PerStream, content, expected_files, files_in
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("D2", "V3")]
@@ -28,8 +29,9 @@ async def reopened(path: Path) -> dict[str, bytes]:
 
 async def written(path: Path, number: int = 30) -> dict[str, bytes]:
     async with await Store.open(path, projections=[PerStream()]) as store:
-        for index in range(number):
-            await store.append(f"run/{index % 3}", "k", b'"%d"' % index)
+        await store.append_many(
+            [(f"run/{index % 3}", "k", b'"%d"' % index) for index in range(number)]
+        )
     return await reopened(path)
 
 
@@ -88,7 +90,10 @@ async def test_a_projection_added_later_begins_at_the_beginning(path: Path) -> N
     assert files_in(path.parent) == await reopened(path)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=settings().max_examples // 4,  # each opens a store twice
+)
 @given(data=st.data())
 def test_whatever_a_crash_leaves_is_completed_on_the_next_open(
     tmp_path: Path, data: st.DataObject
@@ -145,6 +150,8 @@ def harm(file: Path, what: str) -> None:
             file.write_bytes(b"")
         case "cut in a line":
             file.write_bytes(file.read_bytes()[:-5])
+        case "made a folder":
+            file.mkdir()
         case _:
             shutil.rmtree(file.parent)
 
@@ -238,8 +245,8 @@ async def test_a_projection_that_fails_stops_alone_and_goes_on_once_it_is_mended
         assert await store.retain(Retention(streams="s", keep_last=0)) <= 1
     assert content(path.parent / "other/s").count(b"\n") == 3
     assert len(await reopened(path)) == 1
-    lines = content(path.parent / "logs/s.jsonl")
-    assert [line[7:8] for line in lines.splitlines()] == [b"1", b"2", b"3"]
+    written = content(path.parent / "logs/s.jsonl")
+    assert [line[7:8] for line in written.splitlines()] == [b"1", b"2", b"3"]
 
 
 async def test_a_disk_in_the_way_is_tried_again_and_nothing_is_doubled(path: Path) -> None:
@@ -255,6 +262,39 @@ async def test_a_disk_in_the_way_is_tried_again_and_nothing_is_doubled(path: Pat
         await store.flush_projections()
         assert store.statistics().behind == {}
         assert files_in(path.parent) == expected_files(await store.events())
+
+
+async def test_files_written_before_the_obstacle_are_not_written_again(path: Path) -> None:
+    obstacle = path.parent / "logs/b.jsonl"
+    async with await Store.open(path, projections=[PerStream()]) as store:
+        await store.append_many([(stream, "k", b"1") for stream in "abc"])
+        await store.flush_projections()
+        harm(obstacle, "removed")
+        harm(obstacle, "made a folder")
+        await store.append_many([(stream, "k", b"2") for stream in "abc"])
+        with pytest.raises(StoreError, match="IsADirectoryError"):
+            await store.flush_projections()
+        harm(obstacle / "anything", "folder removed")
+        await store.append_many([(stream, "k", b"3") for stream in "abc"])
+        await store.flush_projections()
+        assert files_in(path.parent) == expected_files(await store.events())
+
+
+async def test_nothing_counts_as_written_before_its_file_is_on_disk(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Path) -> None:
+        raise OSError(errno.EIO, "the disk does not answer")
+
+    async with await Store.open(path, projections=[PerStream()]) as store:
+        with monkeypatch.context() as patch:
+            patch.setattr(lines, "sync", refuse)
+            await store.append("s", "k", b"1")
+            with pytest.raises(StoreError, match="the disk does not answer"):
+                await store.flush_projections()
+            assert await store.retain(Retention(streams="s", keep_last=0)) == 0
+        assert await store.retain(Retention(streams="s", keep_last=0)) == 1
+    assert content(path.parent / "logs/s.jsonl") == b'{"seq":1,"body":1}\n'
 
 
 async def test_a_damaged_row_stops_the_files_there_and_harms_no_write(path: Path) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from agentcanvas.flows.schema import flow_schema
 from agentcanvas.protocol import schema
 
 
 def documents() -> dict[str, dict[str, Any]]:
     """Each exported document by its file name."""
-    return schema.documents()
+    return {**schema.documents(), "flow.schema.json": flow_schema()}

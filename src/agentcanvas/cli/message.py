@@ -6,6 +6,7 @@ import json
 import sys
 from typing import Annotated
 
+import msgspec
 import typer
 from msgspec import UNSET
 from rich.console import Console
@@ -53,7 +54,7 @@ def check(
             report = examine(data, strict=strict)
             all_valid = all_valid and report.valid
             if as_json:
-                print(json.dumps(_as_json(name, report), ensure_ascii=False))
+                print(json.dumps(_as_json(name, report)))
             else:
                 console.print(_as_text(name, report))
     raise typer.Exit(0 if all_valid else 1)
@@ -73,10 +74,9 @@ def translate(
     gives the same message again.
     """
     data = translated(read(file), to)
-    if compact:
-        sys.stdout.write(data.decode() + "\n")
-    else:
-        sys.stdout.write(json.dumps(json.loads(data), indent=2, ensure_ascii=False) + "\n")
+    # Laid out as text: parsing would change how numbers are written.
+    text = msgspec.json.format(data, indent=-1 if compact else 2)
+    sys.stdout.buffer.write(text + b"\n")
 
 
 def _as_json(name: str, report: Report) -> dict[str, object]:
@@ -103,13 +103,13 @@ def _as_json(name: str, report: Report) -> dict[str, object]:
 def _as_text(name: str, report: Report) -> Text:
     text = Text()
     text.append("✓ " if report.valid else "✗ ", style="green" if report.valid else "red")
-    text.append(name, style="bold")
+    text.append(_plain(name), style="bold")
     envelope = report.envelope
     if report.dialect is not None:
         text.append(f"  {spoken(report.dialect)}")
     if envelope is not None:
         to = envelope.recipient.id if envelope.recipient is not UNSET else "the command's sender"
-        text.append(f" {envelope.kind}, {envelope.sender.id} → {to}")
+        text.append(f" {envelope.kind}, {_plain(envelope.sender.id)} → {_plain(to)}")
     if report.valid and not report.breaches:
         text.append("  valid", style="green")
     elif report.valid:
@@ -121,7 +121,15 @@ def _as_text(name: str, report: Report) -> Text:
         heavy = report.strict or breach.fatal
         text.append("\n    ")
         text.append("error " if heavy else "note  ", style="red" if heavy else "yellow")
-        text.append(breach.pointer or "/", style="cyan")
-        text.append(f"  {breach.sentence}")
+        text.append(_plain(breach.pointer or "/"), style="cyan")
+        text.append(f"  {_plain(breach.sentence)}")
         text.append(f"  [{breach.rule}]", style="dim")
     return text
+
+
+def _plain(text: str) -> str:
+    """Text of a message without what a terminal would obey: escape sequences, line breaks."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in text
+    )

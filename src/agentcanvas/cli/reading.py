@@ -13,13 +13,18 @@ STANDARD_INPUT = "-"
 
 def read(name: str) -> bytes:
     """The bytes of a file, or of standard input for ``-``; a file that is not there ends it."""
-    if name == STANDARD_INPUT:
-        return sys.stdin.buffer.read()
     try:
-        return Path(name).read_bytes()
+        if name != STANDARD_INPUT:
+            return Path(name).read_bytes()
+        if sys.stdin is not None:
+            return sys.stdin.buffer.read()
+        reason = "standard input is closed"
     except OSError as error:
-        print(f"agentcanvas: cannot read {name}: {error.strerror}", file=sys.stderr)
-        raise typer.Exit(2) from None
+        reason = error.strerror or str(error)
+    except ValueError as error:  # a name that no file can have
+        reason = str(error)
+    print(f"agentcanvas: cannot read {name}: {reason}", file=sys.stderr)
+    raise typer.Exit(2)
 
 
 def messages_in(name: str) -> Iterator[tuple[str, bytes]]:
@@ -29,6 +34,6 @@ def messages_in(name: str) -> Iterator[tuple[str, bytes]]:
     if not name.endswith(".jsonl"):
         yield shown, data
         return
-    for number, line in enumerate(data.splitlines(), start=1):
-        if line.strip():
-            yield f"{shown}:{number}", line
+    lines = [(n, line) for n, line in enumerate(data.split(b"\n"), start=1) if line.strip()]
+    for number, line in lines or [(1, b"")]:
+        yield f"{shown}:{number}", line

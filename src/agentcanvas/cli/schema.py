@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from agentcanvas.app.schemas import documents
+from agentcanvas.protocol.schema import BASE
 
 app = typer.Typer()
 
@@ -60,10 +61,12 @@ def _write(folder: Path, files: dict[str, str]) -> None:
 
 
 def _check(folder: Path, files: dict[str, str]) -> None:
-    found = {path.name: path.read_text("utf-8") for path in folder.glob("*.json")}
+    found = {path.name: path.read_bytes() for path in folder.glob("*.json")}
     problems = [f"{name} is missing" for name in files if name not in found]
     problems += [
-        f"{name} is out of date" for name in files if name in found and found[name] != files[name]
+        f"{name} is out of date"
+        for name, text in files.items()
+        if name in found and found[name] != text.encode()
     ]
     problems += [f"{name} is not exported any more" for name in _strangers(folder, files)]
     if problems:
@@ -74,4 +77,9 @@ def _check(folder: Path, files: dict[str, str]) -> None:
 
 
 def _strangers(folder: Path, files: dict[str, str]) -> list[str]:
-    return sorted(path.name for path in folder.glob("*.json") if path.name not in files)
+    """Schemas that an older version exported; the folder may hold other people's files too."""
+    return sorted(
+        path.name
+        for path in folder.glob("*.schema.json")
+        if path.name not in files and BASE.encode() in path.read_bytes()
+    )

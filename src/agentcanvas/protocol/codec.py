@@ -6,7 +6,6 @@ A dialect gives its wire types and two pure functions, ``render`` (envelope to v
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -17,7 +16,7 @@ from msgspec import UNSET, Struct, UnsetType
 from agentcanvas.errors import InvalidMessage, ProtocolError
 from agentcanvas.protocol import scan
 from agentcanvas.protocol.dialect import DialectName, Reading, spoken
-from agentcanvas.protocol.envelope import Envelope, Fragment
+from agentcanvas.protocol.envelope import OURS, Envelope, Fragment
 from agentcanvas.protocol.extension import (
     KEY,
     NOTHING_HELD,
@@ -25,6 +24,7 @@ from agentcanvas.protocol.extension import (
     Held,
     claims,
     given,
+    is_possible,
     marks,
 )
 from agentcanvas.protocol.fragments import insert, without
@@ -74,6 +74,7 @@ class Codec(ABC, Generic[W]):
     name: ClassVar[DialectName]
     wire_types: ClassVar[Any] = None
     id_field: ClassVar[str]
+    extension_at: ClassVar[str] = f"/{KEY}"
 
     def __init__(self) -> None:
         self._decode = self.make_reader()
@@ -128,6 +129,8 @@ class Codec(ABC, Generic[W]):
             return self.understand(wire)
         wire, unknown, breaches = self._read_carefully(data)
         reading = self.understand(wire, unknown)
+        if unknown and reading.envelope.origin != self.name:
+            breaches += _lost_in(unknown, breaches)
         return Reading(reading.envelope, (*breaches, *reading.breaches))
 
     def _read_quickly(self, data: bytes) -> W | None:
@@ -143,16 +146,20 @@ class Codec(ABC, Generic[W]):
 
     def breaches(self, value: Any) -> list[Breach]:
         """Everything about parsed JSON that is against the letter of the document."""
+        return [
+            breach
+            for breach in self._all_breaches(value)
+            if not (breach.rule is Rule.UNKNOWN_FIELD and self.leaves_open(breach.pointer))
+        ]
+
+    def _all_breaches(self, value: Any) -> list[Breach]:
+        """The breaches, and the unknown fields that are none."""
         if not isinstance(value, dict):
             return [Breach(Rule.TYPE, "", "Wrong type for the message: expected an object")]
         wire_type = self.wire_type_of(value)
         if isinstance(wire_type, Breach):
             return [wire_type]
-        found = [
-            breach
-            for breach in breaches_of(value, wire_type)
-            if not (breach.rule is Rule.UNKNOWN_FIELD and self.leaves_open(breach.pointer))
-        ]
+        found = breaches_of(value, wire_type)
         if isinstance(value.get("timestamp"), str) and not is_rfc3339(value["timestamp"]):
             found.append(
                 Breach(
@@ -166,24 +173,31 @@ class Codec(ABC, Generic[W]):
 
     def _read_carefully(self, data: bytes) -> tuple[W, tuple[Fragment, ...], list[Breach]]:
         value = scan.parse(data)
-        found = self.breaches(value)
+        every = self._all_breaches(value)
+        unknown = [breach.pointer for breach in every if breach.rule is Rule.UNKNOWN_FIELD]
+        found = [
+            breach
+            for breach in every
+            if not (breach.rule is Rule.UNKNOWN_FIELD and self.leaves_open(breach.pointer))
+        ]
         self._raise_fatal(found, value)
-        pointers = [breach.pointer for breach in found if breach.rule is Rule.UNKNOWN_FIELD]
-        if isinstance(value, dict):
-            wire_type = self.wire_type_of(value)
-            pointers += [
-                breach.pointer
-                for breach in breaches_of(value, wire_type)
-                if breach.rule is Rule.UNKNOWN_FIELD and breach.pointer not in pointers
-            ]
-        known, fragments = without(data, pointers)
+        known, fragments = without(data, unknown)
         try:
             wire = self._decode(known)
         except _UNREADABLE as error:
-            raise ProtocolError(str(error), message_id=self._id_in(value)) from None
+            raise self._unreadable(error, found, value) from None
         if not self.is_consistent(wire):
             self._raise_fatal([self.inconsistency(wire)], value)
         return wire, fragments, found
+
+    def _unreadable(self, error: Exception, found: list[Breach], value: Any) -> ProtocolError:
+        """Why no message came of JSON without a fatal breach: which of two types is meant?"""
+        repeated = next((breach for breach in found if breach.rule is Rule.REPEATED_KEY), None)
+        if repeated is None:
+            return ProtocolError(f"Not understood: {error}", message_id=self._id_in(value))
+        return ProtocolError(
+            repeated.sentence, pointer=repeated.pointer, message_id=self._id_in(value)
+        )
 
     def _raise_fatal(self, found: list[Breach], value: Any) -> None:
         fatal = next((breach for breach in found if breach.fatal), None)
@@ -203,35 +217,89 @@ class Codec(ABC, Generic[W]):
 
     def encode(self, envelope: Envelope) -> bytes:
         """Spell a message; what the dialect cannot say travels in the extension."""
+        if envelope.origin == self.name:
+            data = self._spell_native(envelope)
+            if envelope.fragments:
+                data = self._with_fragments(data, envelope)
+        else:
+            data = _to_json(self.render(envelope))
+        # Free-form JSON is kept as it was written, which may have been over several lines.
+        if _NEWLINE in data:
+            data = msgspec.json.format(data, indent=-1)
+        if len(data) > MAX_BYTES:
+            raise scan.too_large(len(data))
+        return data
+
+    def _spell_native(self, envelope: Envelope) -> bytes:
+        """A message that was read from this dialect has all the dialect requires.
+
+        One that only claims so, by a forged extension or made by hand, may not: then it is filled
+        in like any other.
+        """
         try:
             data = _to_json(self.render(envelope))
-        except TypeError as error:
-            # Only an envelope made by hand in this dialect's name can lack what it requires.
-            raise InvalidMessage(
-                f"{envelope.kind} cannot be written in {spoken(self.name)}: {error}"
-            ) from None
-        if envelope.fragments and envelope.origin == self.name:
-            data = insert(data, envelope.fragments)
-        # Free-form JSON is kept as it was written, which may have been over several lines.
-        return msgspec.json.format(data, indent=-1) if _NEWLINE in data else data
+        except TypeError:
+            data = b""
+        if self._read_quickly(data) is None:
+            data = _to_json(self.render(msgspec.structs.replace(envelope, origin=OURS)))
+            try:
+                self.read(data)
+            except ProtocolError as error:
+                raise InvalidMessage(
+                    f"{envelope.kind} cannot be written in {spoken(self.name)}: {error}"
+                ) from None
+        return data
 
-    def extension(self, envelope: Envelope, held: Held, shown: Shown) -> Maybe[Extension]:
-        """What goes along with the visible message; a native one mostly needs nothing."""
+    def _with_fragments(self, data: bytes, envelope: Envelope) -> bytes:
+        """The message with the pieces that its envelope has no field for.
+
+        They may come from an extension, which anyone can write, so they are put back only if the
+        message still says what it says without them (D33).
+        """
+        # What was unknown inside an extension has no place when that was not believed.
+        outside = tuple(
+            fragment
+            for fragment in envelope.fragments
+            if not fragment.pointer.startswith(f"{self.extension_at}/")
+        )
+        for fragments in (envelope.fragments, outside):
+            try:
+                whole = insert(data, fragments)
+                said = _without_fragments(self.decode(whole).envelope)
+            except (ProtocolError, ValueError, LookupError, *_UNREADABLE):
+                continue
+            meant = _without_fragments(envelope)
+            if said == meant or said == _without_fragments(self.decode(data).envelope):
+                return whole
+        return data
+
+    def extension(
+        self, envelope: Envelope, held: Held, shown: Shown, natural: Kind
+    ) -> Maybe[Extension]:
+        """What goes along with the visible message; a native one mostly needs nothing.
+
+        ``natural`` is the kind it would be taken for without an extension.
+        """
         left: Any = shown.left or UNSET  # encoded as it is: a dictionary is an object
         header: Maybe[Held] = UNSET if held == NOTHING_HELD else held
+        filled: Maybe[tuple[str, ...]] = tuple(shown.filled) or UNSET
+        carried: Maybe[bool] = shown.carried or UNSET
         if envelope.origin != self.name:
             return Extension(
                 envelope.kind,
                 envelope.origin,
-                tuple(shown.filled) or UNSET,
+                filled,
                 header,
                 left,
-                shown.carried or UNSET,
+                carried,
                 envelope.fragments or UNSET,
                 UNSET,
                 envelope.verified_by,
             )
-        if left is UNSET and header is UNSET and envelope.verified_by is UNSET:
+        kind: Maybe[Kind] = UNSET if envelope.kind == natural else envelope.kind
+        if all(part is UNSET for part in (kind, filled, header, left, carried)) and (
+            envelope.verified_by is UNSET
+        ):
             return UNSET
         signature: Maybe[str] = UNSET
         if header is not UNSET and header.signature is not UNSET:
@@ -240,9 +308,11 @@ class Codec(ABC, Generic[W]):
             rest = msgspec.structs.replace(header, signature=UNSET)
             header = UNSET if rest == NOTHING_HELD else rest
         return Extension(
+            kind=kind,
+            filled=filled,
             header=header,
             body=left,
-            carried=shown.carried or UNSET,
+            carried=carried,
             signature=signature,
             verified_by=envelope.verified_by,
         )
@@ -263,6 +333,8 @@ class Codec(ABC, Generic[W]):
 
     def _believe(self, plain: W, visible: Envelope, extension: Extension) -> Envelope | None:
         """The message as the extension completes it, if that still looks as it does here."""
+        if not is_possible(extension, self.name):
+            return None
         hints = Hints(
             kind=extension.kind,
             filled=frozenset(extension.filled or ()),
@@ -290,7 +362,7 @@ class Codec(ABC, Generic[W]):
                 refused.append(
                     Breach(
                         Rule.EXTENSION,
-                        f"/{KEY}/{name}",
+                        f"{self.extension_at}/{name}",
                         f"The extension's {name} contradicts the visible message, which counts",
                     )
                 )
@@ -299,12 +371,27 @@ class Codec(ABC, Generic[W]):
         return Reading(envelope, tuple(refused))
 
     def _looks_alike(self, completed: Envelope, visible: Envelope) -> bool:
+        if completed.origin != self.name:
+            visible = msgspec.structs.replace(visible, signature=UNSET)  # of this form only
         one, _ = self.detach(self.render(completed))
         other, _ = self.detach(self.render(visible))
         # The same message may have been written with other spacing or key order.
-        return one == other or _parsed(one) == _parsed(other)
+        return one == other or scan.exactly(_to_json(one)) == scan.exactly(_to_json(other))
 
 
-def _parsed(wire: object) -> Any:
-    # The standard parser also takes numbers that are beyond a double.
-    return json.loads(_to_json(wire))
+def _without_fragments(envelope: Envelope) -> Envelope:
+    return msgspec.structs.replace(envelope, fragments=())
+
+
+def _lost_in(unknown: tuple[Fragment, ...], noted: list[Breach]) -> list[Breach]:
+    """Fields that someone added to a translation; they are in no place of the original."""
+    pointers = {breach.pointer for breach in noted}
+    return [
+        Breach(
+            Rule.EXTENSION,
+            fragment.pointer,
+            "Added to a translation, which has no place for it; send a message of your own",
+        )
+        for fragment in unknown
+        if fragment.pointer not in pointers
+    ]

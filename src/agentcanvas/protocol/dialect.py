@@ -81,13 +81,24 @@ def detect(data: bytes) -> DialectName:
     try:
         keys = _keys_decoder.decode(data)
     except msgspec.ValidationError:
-        raise UnknownDialect(
-            "Not a message: expected a JSON object of one of the dialects MAC, SPEC-022 or ACP"
-        ) from None
+        raise _not_an_object() from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         scan.parse(data)  # says exactly what is wrong
         raise ProtocolError("Not valid JSON") from None
     return detect_keys({name for name in _Keys.__struct_fields__ if getattr(keys, name)})
+
+
+def detect_value(value: Any) -> DialectName:
+    """Which dialect parsed JSON speaks."""
+    if not isinstance(value, dict):
+        raise _not_an_object()
+    return detect_keys(set(value))
+
+
+def _not_an_object() -> UnknownDialect:
+    return UnknownDialect(
+        "Not a message: expected a JSON object of one of the dialects MAC, SPEC-022 or ACP"
+    )
 
 
 def detect_keys(keys: set[str]) -> DialectName:

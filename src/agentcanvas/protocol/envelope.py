@@ -18,8 +18,19 @@ from agentcanvas.protocol.kinds import (
     Kind,
     Sealed,
 )
+from agentcanvas.protocol.scan import check_utf8
 from agentcanvas.protocol.timestamps import parse_ms
-from agentcanvas.protocol.values import Count, Maybe, NotNegative, Ordinal, Raw, Value, Word
+from agentcanvas.protocol.values import (
+    Count,
+    Maybe,
+    NotNegative,
+    Ordinal,
+    Raw,
+    Value,
+    Whole,
+    Word,
+    check_free,
+)
 
 BROADCAST = "broadcast"
 """The recipient that means everybody."""
@@ -68,6 +79,9 @@ class Fragment(Value, frozen=True):
     pointer: str
     json: Raw
 
+    def __post_init__(self) -> None:
+        check_free(self.json)
+
 
 class Envelope(Value, frozen=True, kw_only=True):
     """A message: who says what to whom, when, and in which conversation."""
@@ -87,7 +101,7 @@ class Envelope(Value, frozen=True, kw_only=True):
     timeout_ms: Maybe[NotNegative] = UNSET
     retry: Maybe[RetryPolicy] = UNSET
     security: Maybe[Security] = UNSET
-    trace_level: Maybe[int] = UNSET
+    trace_level: Maybe[Whole] = UNSET
     parent_task_id: Maybe[str] = UNSET
     signature: Maybe[str] = UNSET
     encrypted: Maybe[bool] = UNSET
@@ -100,6 +114,10 @@ class Envelope(Value, frozen=True, kw_only=True):
             expected = Sealed if self.encrypted is True else _BODIES[self.kind]
             got = type(self.body).__name__
             raise ValueError(f"the body of {self.kind} must be {expected.__name__}, not {got}")
+
+    def __hash__(self) -> int:
+        # Free JSON has no hash of its own; the sender's id for a message is there to tell it apart.
+        return hash((self.id, self.sender.id, self.kind))
 
     @property
     def is_broadcast(self) -> bool:
@@ -147,10 +165,12 @@ def to_json(envelope: Envelope) -> bytes:
 def from_json(line: bytes) -> Envelope:
     """Read what ``to_json`` wrote."""
     try:
+        check_utf8(line)
         header = _header_decoder.decode(line)
+        parse_ms(header.time)
         decoder = _sealed_decoder if header.encrypted is True else _body_decoders[header.kind]
         fields = {name: getattr(header, name) for name in EnvelopeHeader.__struct_fields__}
         fields["body"] = decoder.decode(header.body)
         return Envelope(**fields)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:
-        raise ProtocolError(f"not an envelope: {error}") from None
+    except (msgspec.MsgspecError, ProtocolError, RecursionError, ValueError) as error:
+        raise ProtocolError(f"Not an envelope: {error}") from None

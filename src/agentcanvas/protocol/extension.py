@@ -16,9 +16,21 @@ from agentcanvas.protocol.envelope import AgentRef, Fragment, Priority, RetryPol
 from agentcanvas.protocol.kinds import (
     Kind,
 )
-from agentcanvas.protocol.values import Count, JsonObject, Maybe, NotNegative, Value
+from agentcanvas.protocol.values import (
+    Count,
+    JsonObject,
+    Maybe,
+    NotNegative,
+    Raw,
+    Value,
+    Whole,
+    is_sound_object,
+)
 
 KEY = "x_agentcanvas"
+
+_MOST_FILLED = 64
+"""No form has nearly as many fields; each is weighed on its own when an extension contradicts."""
 
 
 class Held(Value, frozen=True):
@@ -34,7 +46,7 @@ class Held(Value, frozen=True):
     timeout_ms: Maybe[NotNegative] = UNSET
     retry: Maybe[RetryPolicy] = UNSET
     security: Maybe[Security] = UNSET
-    trace_level: Maybe[int] = UNSET
+    trace_level: Maybe[Whole] = UNSET
     parent_task_id: Maybe[str] = UNSET
     signature: Maybe[str] = UNSET
     encrypted: Maybe[bool] = UNSET
@@ -62,6 +74,10 @@ class Extension(Value, frozen=True):
     signature: Maybe[str] = UNSET
     verified_by: Maybe[str] = UNSET
 
+    def __post_init__(self) -> None:
+        if isinstance(self.body, Raw) and not is_sound_object(self.body):
+            raise ValueError("expected an object")
+
 
 Claim = Callable[[Extension], Extension]
 
@@ -78,26 +94,50 @@ def given(held: Maybe[Held]) -> dict[str, Any]:
 
 
 def marks(extension: Extension) -> dict[str, Any]:
-    """What an extension says about a message beside its content, as fields of an envelope."""
+    """What an extension says about a message beside its content, as fields of an envelope.
+
+    A signature on a translation seals that form of it; the message's own is in the header.
+    """
     found: dict[str, Any] = {}
     if extension.origin is not UNSET:
         found["origin"] = extension.origin
         found["fragments"] = extension.fragments or ()
-    if extension.signature is not UNSET:
+        found["signature"] = UNSET if extension.header is UNSET else extension.header.signature
+    elif extension.signature is not UNSET:
         found["signature"] = extension.signature
     if extension.verified_by is not UNSET:
         found["verified_by"] = extension.verified_by
     return found
 
 
+def is_possible(extension: Extension, dialect: str) -> bool:
+    """Whether ``dialect`` could have been given this extension at all.
+
+    A message is no translation of itself, and only a translation has pieces of another form.
+    """
+    fragments = extension.fragments or ()
+    return (
+        extension.origin != dialect
+        and not (fragments and extension.origin is UNSET)
+        and all(fragment.pointer.startswith("/") for fragment in fragments)
+        and len(extension.filled or ()) <= _MOST_FILLED
+    )
+
+
 def claims(extension: Extension) -> Iterator[tuple[str, Claim]]:
     """An extension as single claims; each adds itself to what is trusted already."""
-    meaning = ("kind", "origin", "body", "carried", "fragments")
+    meaning = ("kind", "origin", "body", "carried")
     yield "kind", _setting(**{name: getattr(extension, name) for name in meaning})
+    if extension.fragments:
+        yield "fragments", _setting(fragments=extension.fragments)
     yield "signature", _setting(signature=extension.signature)
     yield "verified_by", _setting(verified_by=extension.verified_by)
-    for pointer in extension.filled or ():
-        yield f"filled{pointer}", _inventing(pointer)
+    filled = extension.filled or ()
+    if len(filled) > _MOST_FILLED:
+        yield "filled", _setting(filled=filled)
+    else:
+        for index, pointer in enumerate(filled):
+            yield f"filled/{index}", _inventing(pointer)
     for name, value in given(extension.header).items():
         yield f"header/{name}", _holding(name, value)
 

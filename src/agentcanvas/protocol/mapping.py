@@ -178,9 +178,13 @@ def _is_lost(index: int, row: Row) -> str:
 def _fill(form: Form, index: int, row: Row, indent: str = " ") -> list[str]:
     invented = "time" if row.fill is TIME else f"fill{index}"
     pointer = form.pointer(row)
-    if not row.field and row.wire != form.slot:
+    if not row.field:
         # A constant belongs to the form, whoever wrote the message.
-        return [f"{indent}v{index} = {invented}", f"{indent}if fill: filled.append({pointer!r})"]
+        return [
+            f"{indent}if v{index} is UNSET:",
+            f"{indent} v{index} = {invented}",
+            f"{indent} if fill: filled.append({pointer!r})",
+        ]
     return [
         f"{indent}if v{index} is UNSET and fill:",
         f"{indent} v{index} = {invented}",

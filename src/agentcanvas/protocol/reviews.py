@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta
 
-from agentcanvas.protocol.values import Count, Maybe, Ordinal, Raw, Value, Wanted, Word
+from agentcanvas.protocol.values import Count, Maybe, Ordinal, Raw, Value, Wanted, Whole, Word
 
 
 class FocusArea(Word):
@@ -29,7 +29,7 @@ class CustomCheck(Value, frozen=True):
 
     name: str
     command: str
-    expected_exit_code: int
+    expected_exit_code: Whole
 
 
 class ReviewScope(Value, frozen=True):

@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from agentcanvas.errors import ProtocolError
 from agentcanvas.protocol import scan
-from agentcanvas.protocol.dialect import DialectName, detect_keys
+from agentcanvas.protocol.dialect import DialectName, detect_value
 from agentcanvas.protocol.dialects import DIALECTS
 from agentcanvas.protocol.envelope import Envelope
 from agentcanvas.protocol.ids import is_uuid, is_uuid4
@@ -56,7 +56,7 @@ def examine(data: bytes, *, strict: bool = False, session: SessionState | None =
     except ProtocolError as error:
         return Report(strict, breaches=(Breach(Rule.JSON, error.pointer, str(error)),))
     try:
-        name = detect_keys(set(value) if isinstance(value, dict) else set())
+        name = detect_value(value)
     except ProtocolError as error:
         return Report(strict, breaches=(Breach(Rule.DIALECT, "", str(error)),))
     dialect = DIALECTS[name]
@@ -66,10 +66,12 @@ def examine(data: bytes, *, strict: bool = False, session: SessionState | None =
         try:
             reading = dialect.decode(data)
         except ProtocolError as error:
-            breaches.append(Breach(Rule.SEALED, error.pointer, str(error)))
+            if all(breach.sentence != str(error) for breach in breaches):
+                breaches.append(Breach(Rule.SEALED, error.pointer, str(error)))
         else:
             envelope = reading.envelope
-            breaches += [found for found in reading.breaches if found not in breaches]
+            noted = set(breaches)
+            breaches += [found for found in reading.breaches if found not in noted]
             breaches += _meaning(envelope)
             if session is None:
                 breaches += check_direction(envelope)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import accumulate
 from typing import Any, NoReturn
 
 from agentcanvas.errors import MessageTooLarge, ProtocolError
@@ -16,10 +17,17 @@ from agentcanvas.errors import MessageTooLarge, ProtocolError
 MAX_BYTES = 1_048_576
 MAX_DEPTH = 64
 
+_TRANSLATED = b'"x_agentcanvas"'
+_DEPTH_OF_EXTENSION = 4
+"""How much deeper a translation holds what it cannot show; the source was within the limit."""
+
 _OPEN_BRACE = ord("{")
 _OPEN_BRACKET = ord("[")
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_STEPS = {_OPEN_BRACE: 1, _OPEN_BRACKET: 1, ord("}"): -1, ord("]"): -1}
+_LONGEST_INTEGER = 400
+"""In digits; a longer one is beyond a double, and Python refuses to read thousands of them."""
 
 
 def prescan(data: bytes) -> None:
@@ -67,14 +75,9 @@ def check_depth(data: bytes) -> None:
 
 
 def _measure_depth(data: bytes) -> None:
-    """Each pass takes away the innermost level, in C."""
     brackets = _STRING.sub(b"", data).translate(None, _NOT_BRACKETS)
-    for _ in range(MAX_DEPTH):
-        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
-        if not brackets:
-            return
-    # Unbalanced brackets are left for the parser to name.
-    if _OPEN_BRACKET in brackets or _OPEN_BRACE in brackets:
+    limit = MAX_DEPTH + _DEPTH_OF_EXTENSION if _TRANSLATED in data else MAX_DEPTH
+    if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > limit:
         raise ProtocolError(f"Nested deeper than {MAX_DEPTH} levels; flatten it")
 
 
@@ -88,14 +91,44 @@ def parse(data: bytes) -> Any:
     """Exact parse: JSON by the letter, with repeated keys remembered on the object."""
     prescan(data)
     check_utf8(data)
+    # As text, because given bytes the standard parser guesses at other encodings.
+    text = data.decode()
+    if not text.strip():
+        raise ProtocolError("There is no message: the input is empty")
+    if text.startswith("\ufeff"):
+        raise ProtocolError("Starts with a byte order mark; send UTF-8 without one")
     try:
-        value = json.loads(data, object_pairs_hook=_object, parse_constant=_no_constant)
+        value = json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_constant=_no_constant,
+            parse_int=_integer,
+        )
     except RecursionError:
         raise ProtocolError(f"Nested deeper than {MAX_DEPTH} levels; flatten it") from None
     except ValueError as error:
         raise ProtocolError(f"Not valid JSON: {error}") from None
     _check_surrogates(data)
     return value
+
+
+def exactly(data: bytes) -> Any:
+    """Parsed JSON to compare with other parsed JSON: equal exactly when both say the same.
+
+    Spacing and the order of keys do not count. A number is the tuple of its characters: as it was
+    written, and unlike any string or boolean.
+    """
+    return json.loads(data, object_pairs_hook=_members, parse_int=tuple, parse_float=tuple)
+
+
+def _members(pairs: list[tuple[str, Any]]) -> Any:
+    plain = dict(pairs)
+    return plain if len(plain) == len(pairs) else tuple(pairs)
+
+
+def _integer(digits: str) -> float:
+    """A whole number; one that nothing could hold becomes infinite, which every range excludes."""
+    return int(digits) if len(digits) <= _LONGEST_INTEGER else float(digits)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

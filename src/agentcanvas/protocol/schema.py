@@ -23,7 +23,7 @@ from agentcanvas.protocol.shape import held_type, is_wanted
 Schema = dict[str, Any]
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_BASE = "https://agentcanvas.dev/schema/"
+BASE = "https://agentcanvas.dev/schema/"
 _WIRES: dict[DialectName, tuple[type[msgspec.Struct], ...]] = {
     DialectName.MAC: mac_wire.MESSAGES,
     DialectName.SPEC022: spec022_wire.MESSAGES,
@@ -65,7 +65,7 @@ def envelope_schema() -> Schema:
     cases = [_case(kind, of[body], of[Sealed]) for kind, body in BODY_TYPES.items()]
     return {
         "$schema": _DRAFT,
-        "$id": f"{_BASE}envelope.schema.json",
+        "$id": f"{BASE}envelope.schema.json",
         "title": "Envelope",
         "description": "The one message every dialect maps to",
         **{key: header[key] for key in ("type", "properties", "required")},
@@ -168,7 +168,7 @@ def _alternatives(file: str, title: str, types: Iterable[type]) -> Schema:
     references, definitions = _components(types)
     return {
         "$schema": _DRAFT,
-        "$id": f"{_BASE}{file}",
+        "$id": f"{BASE}{file}",
         "title": title,
         "oneOf": list(references),
         "$defs": definitions,
@@ -179,7 +179,7 @@ def _single(file: str, title: str, type_: type) -> Schema:
     (reference,), definitions = _components([type_])
     return {
         "$schema": _DRAFT,
-        "$id": f"{_BASE}{file}",
+        "$id": f"{BASE}{file}",
         "title": title,
         **reference,
         "$defs": definitions,

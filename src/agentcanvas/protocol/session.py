@@ -11,8 +11,9 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import UNSET
 
-from agentcanvas.protocol.envelope import AgentType, Envelope
-from agentcanvas.protocol.kinds import Kind, TaskAccept
+from agentcanvas.protocol.envelope import AgentType, Envelope, to_json
+from agentcanvas.protocol.kinds import Kind, Sealed, TaskAccept
+from agentcanvas.protocol.scan import exactly
 from agentcanvas.protocol.shape import Breach, Rule
 
 _DIRECTIONS = {
@@ -44,7 +45,11 @@ class SessionState:
 
     def is_repeat(self, envelope: Envelope) -> bool:
         """Whether exactly this message was admitted before (M5)."""
-        return self._messages.get((envelope.sender.id, envelope.id)) == envelope
+        seen = self._messages.get((envelope.sender.id, envelope.id))
+        if seen is None or seen == envelope:
+            return seen is not None
+        # The same words may have been spaced in another way, by the sender or by a store.
+        return bool(exactly(to_json(seen)) == exactly(to_json(envelope)))
 
     def understand(self, envelope: Envelope) -> Envelope:
         """The message as this session means it: an acknowledgment of a task accepts it (C6)."""
@@ -128,8 +133,10 @@ class SessionState:
         return []
 
     def _check_review(self, envelope: Envelope) -> list[Breach]:
+        if envelope.kind is not Kind.REVIEW_RESULT or isinstance(envelope.body, Sealed):
+            return []
         review = getattr(envelope.body, "review_id", None)
-        if envelope.kind is not Kind.REVIEW_RESULT or self._reviews.get(str(review)):
+        if self._reviews.get(str(review)):
             return []
         return [
             Breach(
@@ -140,13 +147,17 @@ class SessionState:
         ]
 
     def _task_of(self, envelope: Envelope) -> str | None:
-        """ACP names no task: a command's id stands for it, and a response names the command."""
+        """ACP names no task: a command's id stands for it, and a response names the command.
+
+        What is encrypted names none to us either; it may answer something else than the task.
+        """
         if envelope.task_id is not None:
             return envelope.task_id
         if envelope.kind is Kind.TASK_ASSIGN:
             return envelope.id
         if envelope.kind in _ENDS and isinstance(envelope.reply_to, str):
-            return self._assignments.get(envelope.reply_to, envelope.reply_to)
+            unheard_of = None if isinstance(envelope.body, Sealed) else envelope.reply_to
+            return self._assignments.get(envelope.reply_to, unheard_of)
         return None
 
 

@@ -7,6 +7,7 @@ apart. A breach carries the JSON pointer of the field and a sentence that says h
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterator
 from enum import StrEnum
 from functools import cache
@@ -16,6 +17,12 @@ import msgspec
 from msgspec import inspect
 
 from agentcanvas.protocol.scan import RepeatingObject
+
+_ELSEWHERE = "remove it or put it where extensions go"
+_MOST_HINTS = 20
+"""Looking for a similar name is slow; beyond so many unknown ones it was no slip of the pen."""
+_LONGEST_NAME = 80
+_INFINITE = (math.inf, -math.inf)
 
 
 class Rule(StrEnum):
@@ -135,13 +142,12 @@ def _walk_struct(value: Any, info: inspect.StructType, pointer: str) -> Iterator
                 Rule.WANTED, at(pointer, name), f"Missing field: {name}; the document requires it"
             )
     if info.forbid_unknown_fields:
-        for name in value:
-            if name not in names:
-                yield Breach(
-                    Rule.UNKNOWN_FIELD,
-                    at(pointer, name),
-                    f"Unknown field: {name}; {_did_you_mean(name, names)}",
-                )
+        unknown = [name for name in value if name not in names]
+        for count, name in enumerate(unknown):
+            hint = _did_you_mean(name, names) if count < _MOST_HINTS else _ELSEWHERE
+            yield Breach(
+                Rule.UNKNOWN_FIELD, at(pointer, name), f"Unknown field: {_short(name)}; {hint}"
+            )
 
 
 def _walk_union(value: Any, info: inspect.UnionType, pointer: str) -> Iterator[Breach]:
@@ -195,7 +201,9 @@ def _number(
     value: Any, info: inspect.IntType | inspect.FloatType, pointer: str
 ) -> Iterator[Breach]:
     whole = isinstance(info, inspect.IntType)
-    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+    # A whole number too long to read is infinite to the careful parser.
+    fits = int if whole and value not in _INFINITE else int | float
+    if isinstance(value, bool) or not isinstance(value, fits):
         yield _wrong_type(value, "a whole number" if whole else "a number", pointer)
     else:
         yield from _range(value, info.ge, info.le, pointer)
@@ -212,12 +220,13 @@ def _member(value: Any, members: list[Any], pointer: str) -> Iterator[Breach]:
 def _range(value: float, low: float | None, high: float | None, pointer: str) -> Iterator[Breach]:
     if (low is not None and not value >= low) or (high is not None and not value <= high):
         if high is None:
-            wanted = f"at least {low:g}"
+            wanted = f"at least {low:.16g}"
         elif low is None:
-            wanted = f"at most {high:g}"
+            wanted = f"at most {high:.16g}"
         else:
-            wanted = f"from {low:g} to {high:g}"
-        yield Breach(Rule.RANGE, pointer, f"{value} is out of range; use a number {wanted}")
+            wanted = f"from {low:.16g} to {high:.16g}"
+        said = "A number that large" if value in _INFINITE else str(value)[:40]
+        yield Breach(Rule.RANGE, pointer, f"{said} is out of range; use a number {wanted}")
 
 
 def _repeated(value: dict[str, Any], pointer: str) -> Iterator[Breach]:
@@ -226,7 +235,7 @@ def _repeated(value: dict[str, Any], pointer: str) -> Iterator[Breach]:
             yield Breach(
                 Rule.REPEATED_KEY,
                 at(pointer, key),
-                f"Repeated key: {key}; readers differ on which one counts, keep one",
+                f"Repeated key: {_short(key)}; readers differ on which one counts, keep one",
             )
 
 
@@ -278,6 +287,11 @@ def is_wanted(field: inspect.Field) -> bool:
     return isinstance(field.type, inspect.Metadata) and bool((field.type.extra or {}).get("wanted"))
 
 
+def _short(name: str) -> str:
+    """A name as far as a sentence needs it; the pointer has the whole of it."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+
+
 def _did_you_mean(name: str, known: set[str]) -> str:
     close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]}?" if close else "remove it or put it where extensions go"
+    return f"did you mean {close[0]}?" if close else _ELSEWHERE

@@ -8,21 +8,24 @@ from datetime import UTC, datetime, timedelta
 from agentcanvas.errors import ProtocolError
 
 _RFC3339 = re.compile(
-    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII
+    r"\d{4}-\d\d-\d\d[Tt ](?!24)\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII
 ).fullmatch
 _PLAIN_LENGTH = len("2026-01-28T10:00:00Z")
+_SECONDS = slice(17, 19)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY = timedelta(days=1)
+_LAST_SECOND = timedelta(hours=23, minutes=59, seconds=59)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 def is_rfc3339(text: str) -> bool:
     """Whether ``text`` is a full date, time and offset that exists in the calendar."""
-    if text[4::3] == "--T::Z" and len(text) == _PLAIN_LENGTH:
+    if text[4::3] == "--T::Z" and len(text) == _PLAIN_LENGTH and text[11:13] != "24":
         # 2026-01-28T10:00:00Z, the common form: its punctuation in one look, its digits in C.
         try:
             datetime.fromisoformat(text)
         except ValueError:
-            return False
+            return _parsed(text) is not None
         return True
     return _parsed(text) is not None
 
@@ -40,22 +43,24 @@ def parse_ms(text: str) -> int:
 def format_ms(ms: int) -> str:
     """UTC with milliseconds, the form all our own messages use."""
     moment = _EPOCH + timedelta(milliseconds=ms)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+    return f"{moment.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 
 def _parsed(text: str) -> datetime | None:
     if _RFC3339(text) is None:
         return None
+    leap = text[_SECONDS] == "60"
+    if leap:  # Python knows none: it is the last second of a day once more
+        text = f"{text[:17]}59{text[19:]}"
     try:
-        return datetime.fromisoformat(_as_python_reads(text.upper()))
+        moment = datetime.fromisoformat(_as_python_reads(text.upper()))
     except ValueError:
         return None
+    return None if leap and (moment - _EPOCH) % _DAY < _LAST_SECOND else moment
 
 
 def _as_python_reads(text: str) -> str:
-    """Without a leap second, and with at most six digits of a second; we keep 1 ms of either."""
-    if text[17:19] == "60":
-        text = f"{text[:17]}59{text[19:]}"
+    """With at most six digits of a second, of which we keep three."""
     head, dot, tail = text.partition(".")
     if not dot:
         return text

@@ -24,12 +24,14 @@ __all__ = [
     "Ordinal",
     "Percent",
     "Raw",
+    "Seconds",
     "TextOrObject",
     "Timestamp",
     "UnsetType",
     "Uuid",
     "Value",
     "Wanted",
+    "Whole",
     "Word",
     "check_free",
     "freeze",
@@ -58,9 +60,23 @@ the quick reader sees any JSON, so types that use it check it themselves."""
 
 TextOrObject = Annotated[Raw, Meta(extra={"holds": str | dict[str, Any]})]
 
-Count = Annotated[int, Meta(ge=0)]
-Ordinal = Annotated[int, Meta(ge=1)]
-NotNegative = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)]
+_LARGEST = 2**53 - 1
+"""Beyond it a double, which is what most readers of JSON use, does not hold every whole number."""
+
+_LONGEST_S = _LARGEST // 1000
+_LONGEST_MS = _LONGEST_S * 1000
+
+Whole = Annotated[int, Meta(ge=-_LARGEST, le=_LARGEST)]
+Count = Annotated[int, Meta(ge=0, le=_LARGEST)]
+Ordinal = Annotated[int, Meta(ge=1, le=_LARGEST)]
+NotNegative = (
+    Annotated[int, Meta(ge=0, le=_LONGEST_MS)] | Annotated[float, Meta(ge=0, le=float(_LONGEST_MS))]
+)
+Seconds = (
+    Annotated[int, Meta(ge=0, le=_LONGEST_S)] | Annotated[float, Meta(ge=0, le=float(_LONGEST_S))]
+)
+"""Seconds that are milliseconds elsewhere: what fits here has to fit there, and back."""
+
 Percent = Annotated[int, Meta(ge=0, le=100)] | Annotated[float, Meta(ge=0, le=100)]
 Fraction = Annotated[int, Meta(ge=0, le=1)] | Annotated[float, Meta(ge=0, le=1)]
 

@@ -36,7 +36,7 @@ def problems(connection: sqlite3.Connection) -> list[str]:
         for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check"):
             found.append(f"row {row} of the table {table} refers to a missing row of {parent}")
         for seq in events.damaged_rows(connection):
-            found.append(f"row {seq} of the table events does not read back as written")
+            found.append(events.damaged_row(seq))
             if len(found) >= _MOST_NAMED:
                 break
     except sqlite3.DatabaseError as error:

@@ -67,8 +67,12 @@ def _connect(name: str, *, uri: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(
         name, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False, uri=uri
     )
-    connection.execute("PRAGMA trusted_schema = OFF")
-    connection.execute("PRAGMA cell_size_check = ON")
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import Any, TypeAlias
 from zlib import crc32
 
@@ -115,19 +116,32 @@ def head(connection: sqlite3.Connection) -> int:
 
 
 def select(
-    connection: sqlite3.Connection, *, where: str, after: int, stream: str | None, limit: int
+    connection: sqlite3.Connection,
+    *,
+    where: str,
+    after: int,
+    stream: str | None,
+    limit: int,
+    most_bytes: int | None = None,
 ) -> list[Event]:
     """Read rows in order, and only whole ones."""
     if stream is None:
-        rows = connection.execute(_SELECT.format("seq > ?"), (after, limit))
+        cursor = connection.execute(_SELECT.format("seq > ?"), (after, limit))
     else:
-        rows = connection.execute(_SELECT.format("stream = ? AND seq > ?"), (stream, after, limit))
-    found = []
-    for row in rows:
-        event = _whole(row)
-        if event is None:
-            raise damaged(where, f"row {row[0]} of the table events does not read back as written")
-        found.append(event)
+        cursor = connection.execute(
+            _SELECT.format("stream = ? AND seq > ?"), (stream, after, limit)
+        )
+    found: list[Event] = []
+    size = 0
+    with closing(cursor):  # or a statement left half-way would keep the log from being folded
+        for row in cursor:
+            event = _whole(row)
+            if event is None:
+                raise damaged(where, damaged_row(row[0]))
+            found.append(event)
+            size += len(event.body)
+            if most_bytes is not None and size >= most_bytes:
+                break
     return found
 
 
@@ -141,8 +155,14 @@ def _whole(row: tuple[Any, ...]) -> Event | None:
     return event if intact else None
 
 
+def damaged_row(seq: int) -> str:
+    """Say which row is damaged."""
+    return f"row {seq} of the table events does not read back as written"
+
+
 def damaged_rows(connection: sqlite3.Connection) -> Iterator[int]:
     """Name every row that does not read back as written."""
-    for row in connection.execute(_SELECT.format("seq > ?"), (0, -1)):
-        if _whole(row) is None:
-            yield row[0]
+    with closing(connection.execute(_SELECT.format("seq > ?"), (0, -1))) as rows:
+        for row in rows:
+            if _whole(row) is None:
+                yield row[0]

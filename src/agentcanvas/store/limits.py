@@ -17,7 +17,8 @@ class StoreLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_waiting_bytes: int = 64 * _MIB
     """Writes that wait for their commit; further callers wait for room."""
 
-    max_body: int = 16 * _MIB
+    max_body: int = 2 * _MIB
+    """Bytes of one event: a message (L1) and what is said about it. What is larger is a blob."""
 
     max_bytes: int | None = None
     """Size of the file; ``None`` is as much as the disk holds."""

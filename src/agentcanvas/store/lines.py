@@ -47,7 +47,7 @@ def is_good(path: Path, size: int) -> bool:
 def append(path: Path, good: int, data: bytes) -> int:
     """Make ``data`` follow the first ``good`` bytes; return how many are good now.
 
-    Raise ``CutShortError``, with the file untouched, when there are not that many.
+    Raise ``CutShortError``, with nothing written, when there are not that many.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:

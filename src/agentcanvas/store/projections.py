@@ -23,6 +23,7 @@ from agentcanvas.store.transaction import Row, Snapshot, Transaction
 T = TypeVar("T")
 
 _EVENTS_A_READ = 1000
+_BYTES_A_READ = 8 * 1024 * 1024
 _KNOWN_FILE = "SELECT path, projection, first_seq, seq, size FROM projection_files WHERE path = ?"
 
 
@@ -52,7 +53,9 @@ class Access(Protocol):
 
 def events_after(store: Access, after: int) -> list[Event]:
     """Return the next events, as many as are handled at a time."""
-    return store.read_blocking(lambda look: look.events(after=after, limit=_EVENTS_A_READ))
+    return store.read_blocking(
+        lambda look: look.events(after=after, limit=_EVENTS_A_READ, most_bytes=_BYTES_A_READ)
+    )
 
 
 class ProjectionError(Exception):

@@ -67,6 +67,7 @@ class Store:
         folder: Path | None,
     ) -> None:
         """Start to work; ``open`` and ``in_memory`` are the doors."""
+        self._projector = Projector(projections, folder, self) if projections and folder else None
         self._database = database
         self._clock = clock
         self._max_body = limits.max_body
@@ -88,11 +89,8 @@ class Store:
         self._head = self._told_head = self._writer.head
         self._moved = asyncio.Event()
         self._closed: asyncio.Event | None = None
-        self._projector: Projector | None = None
         self._writer.start()
-        if projections:
-            assert folder is not None, "projections need a folder for their files"
-            self._projector = Projector(projections, folder, self)
+        if self._projector:
             self._projector.start(self._head)
 
     @classmethod
@@ -131,6 +129,7 @@ class Store:
         migrations: Sequence[Migration] = MIGRATIONS,
     ) -> Self:
         """Make the twin for tests: the same code on a database that is gone when closed."""
+        assert folder or not projections, "projections need a folder for their files"
         names = [projection.name for projection in projections]
         return cls(
             Database(None, limits, migrations, names),

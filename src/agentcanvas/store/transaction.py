@@ -41,11 +41,24 @@ class Snapshot:
         return events.head(self._connection)
 
     def events(
-        self, *, after: int = 0, stream: str | None = None, limit: int = 1000
+        self,
+        *,
+        after: int = 0,
+        stream: str | None = None,
+        limit: int = 1000,
+        most_bytes: int | None = None,
     ) -> list[Event]:
-        """Return events in order; a damaged one is an error that names it."""
+        """Return events in order; a damaged one is an error that names it.
+
+        With ``most_bytes`` the list ends with the event that reaches it.
+        """
         return events.select(
-            self._connection, where=self._where, after=after, stream=stream, limit=limit
+            self._connection,
+            where=self._where,
+            after=after,
+            stream=stream,
+            limit=limit,
+            most_bytes=most_bytes,
         )
 
 
@@ -111,12 +124,9 @@ class Transaction(Snapshot):
             raise
         except BaseException:
             self.last_seq = before
-            self._still_open()
-            self._connection.execute("ROLLBACK TO unit")
-            self._connection.execute("RELEASE unit")
+            self._end_savepoint("ROLLBACK TO unit", "RELEASE unit")
             raise
-        self._still_open()
-        self._connection.execute("RELEASE unit")
+        self._end_savepoint("RELEASE unit")
 
     @contextmanager
     def read_only(self) -> Iterator[Snapshot]:
@@ -127,9 +137,14 @@ class Transaction(Snapshot):
         finally:
             self._connection.execute("PRAGMA query_only = OFF")
 
-    def _still_open(self) -> None:
-        if not self._connection.in_transaction:
-            raise StoreFull(f"SQLite gave up the transaction on {self._where}; nothing was kept.")
+    def _end_savepoint(self, *statements: str) -> None:
+        try:
+            for statement in statements:
+                self._connection.execute(statement)
+        except sqlite3.Error as error:
+            raise StoreFull(
+                f"SQLite gave up a transaction on {self._where} ({error}); nothing of it was kept."
+            ) from error
 
 
 _ENDINGS = ("BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from copy import copy
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -241,6 +242,8 @@ class Writer:
         self.writes += sum(step.writes for step in steps)
 
     def _roll_back(self) -> None:
-        # A full disk makes SQLite roll back by itself, sometimes.
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
+        # A full disk makes SQLite roll back by itself, sometimes; and a roll-back that fails is
+        # found again, and told, by the BEGIN of the next batch.
+        with suppress(sqlite3.Error):
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -171,9 +171,8 @@ class Acp(Codec[AcpMessage]):
         body = envelope.body
         if isinstance(body, Sealed):
             return _SEALED, body
-        if envelope.kind is Kind.TASK_CANCEL and envelope.origin == self.name:
-            result = getattr(body, "result", UNSET)
-            return _CANCELLED, TaskResult() if result is UNSET else result
+        if envelope.origin == self.name and _is_cancelled_response(body):
+            return _CANCELLED, TaskResult() if body.result is UNSET else body.result
         return FORMS[envelope.kind], body
 
     def _render_command(self, envelope: Envelope, shown: Shown) -> AcpMessage:
@@ -223,7 +222,7 @@ class Acp(Codec[AcpMessage]):
             security=UNSET
             if security is UNSET
             else CommandSecurity(security.permissions, security.require_approval),
-            x_agentcanvas=self.extension(envelope, held, shown),
+            x_agentcanvas=self.extension(envelope, held, shown, Kind.TASK_ASSIGN),
             **shown.values,
         )
 
@@ -263,7 +262,9 @@ class Acp(Codec[AcpMessage]):
             results=Results(**parts["results"]),
             execution=Execution(**parts["execution"]) if parts["execution"] else UNSET,
             error=Failure(**parts["error"]) if parts["error"] else UNSET,
-            x_agentcanvas=self.extension(envelope, held, shown),
+            x_agentcanvas=self.extension(
+                envelope, held, shown, _kind_of_ending(shown.values["status"])
+            ),
         )
 
     # Wire to envelope ---------------------------------------------------------------------------
@@ -308,11 +309,11 @@ class Acp(Codec[AcpMessage]):
         filled = hints.filled
         if hints.kind is UNSET and wire.status is AcpStatus.CANCELLED:
             kind = Kind.TASK_CANCEL
-            result, fragments = _CANCELLED.hear(wire, filled, False, UNSET)  # noqa: FBT003 - compiled, by position
+            result, fragments = _CANCELLED.hear(wire, filled, hints.carried, hints.left)
             assert isinstance(result, TaskResult)
             body: Body = TaskCancel() if result == TaskResult() else TaskCancel(result=result)
         else:
-            kind = hints.kind if hints.kind is not UNSET else _kind_of_ending(wire.status)
+            kind = _kind_of_ending(wire.status) if hints.kind is UNSET else hints.kind
             form = FORMS[kind]
             _must_be(form, _RESPONSE, kind)
             body, fragments = form.hear(wire, filled, hints.carried, hints.left)
@@ -336,10 +337,9 @@ class Acp(Codec[AcpMessage]):
         return msgspec.structs.replace(wire, x_agentcanvas=UNSET), extension
 
     def wire_type_of(self, value: dict[str, Any]) -> type[AcpMessage] | Breach:
-        if value.get("version", "2.0") != "2.0":
-            return Breach(
-                Rule.MEMBER, "/version", f"Unknown version {value['version']!r}; use '2.0'"
-            )
+        version = value.get("version")
+        if isinstance(version, str) and version != "2.0":
+            return Breach(Rule.MEMBER, "/version", f"Unknown version {version[:60]!r}; use '2.0'")
         return AgentResponse if _is_response(value.keys()) else AgentCommand
 
 
@@ -364,8 +364,15 @@ def _read_either(data: bytes) -> AcpMessage:
 
 
 def _kind_of_ending(status: AcpStatus) -> Kind:
+    if status is AcpStatus.CANCELLED:
+        return Kind.TASK_CANCEL
     well = status is AcpStatus.SUCCESS or status is AcpStatus.PARTIAL
     return Kind.TASK_COMPLETE if well else Kind.TASK_FAIL
+
+
+def _is_cancelled_response(body: Body) -> TypeGuard[TaskCancel]:
+    """Only a command says what to cancel; a response was asked for, and has at most a result."""
+    return isinstance(body, TaskCancel) and body == TaskCancel(result=body.result)
 
 
 def _is_response(keys: Any) -> bool:

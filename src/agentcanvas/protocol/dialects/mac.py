@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from agentcanvas.errors import ErrorType
+from agentcanvas.errors import ErrorType, ProtocolError
 from agentcanvas.protocol import scan
 from agentcanvas.protocol.codec import Codec, Hints
 from agentcanvas.protocol.dialect import DialectName
@@ -263,6 +263,7 @@ class Mac(Codec[MacMessage[Any]]):
         | ErrorMessage
     )
     id_field: ClassVar[str] = "message_id"
+    extension_at: ClassVar[str] = f"/metadata/{KEY}"
 
     def route(self, data: bytes) -> MacHeader:
         """What is needed to pass a message on, without reading its payload."""
@@ -271,7 +272,7 @@ class Mac(Codec[MacMessage[Any]]):
             header = _read_header(data)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             self.read(data)  # says exactly what is wrong
-            raise
+            raise ProtocolError("Not understood: the header of the message") from None
         if header.type not in BY_TYPE:
             self.read(data)
         return header
@@ -301,7 +302,7 @@ class Mac(Codec[MacMessage[Any]]):
             parent_task_id=envelope.parent_task_id,
             trace_level=envelope.trace_level,
             session_id=envelope.session,
-            x_agentcanvas=self.extension(envelope, held, shown),
+            x_agentcanvas=self.extension(envelope, held, shown, _natural(BY_TYPE[type_], payload)),
         )
         return BY_TYPE[type_](
             message_id=envelope.id,
@@ -412,10 +413,7 @@ class Mac(Codec[MacMessage[Any]]):
             if BY_TYPE[says] is not type(wire):
                 raise ValueError(f"{hints.kind} is not said by {type(wire).__name__}")
             return hints.kind
-        payload = wire.payload
-        if payload.__class__ is StatusResponsePayload and payload.query_id is UNSET:
-            return Kind.TASK_PROGRESS
-        return _NATURAL[type(wire)]
+        return _natural(type(wire), wire.payload)
 
     def _hear_broadcast(self, payload: Raw, hints: Hints) -> Broadcast:
         members = msgspec.json.decode(payload, type=dict[str, Raw])
@@ -436,13 +434,8 @@ class Mac(Codec[MacMessage[Any]]):
         if metadata is UNSET or metadata.x_agentcanvas is UNSET:
             return wire, UNSET
         rest = msgspec.structs.replace(metadata, x_agentcanvas=UNSET)
-        extension = metadata.x_agentcanvas
-        # A signature on a translation seals that form of it; the message's own is in the extension.
-        own = wire.signature if extension.origin is UNSET else UNSET
-        plain = msgspec.structs.replace(
-            wire, metadata=UNSET if rest == _NO_METADATA else rest, signature=own
-        )
-        return plain, extension
+        plain = msgspec.structs.replace(wire, metadata=UNSET if rest == _NO_METADATA else rest)
+        return plain, metadata.x_agentcanvas
 
     def wire_type_of(self, value: dict[str, Any]) -> type[MacMessage[Any]] | Breach:
         type_ = value.get("type")
@@ -483,6 +476,13 @@ class Mac(Codec[MacMessage[Any]]):
 
 _NO_METADATA = MacMetadata()
 _read_header = msgspec.json.Decoder(MacHeader).decode
+
+
+def _natural(message: type[MacMessage[Any]], payload: Any) -> Kind:
+    """What a message is for, by its visible form alone (C6)."""
+    if payload.__class__ is StatusResponsePayload and payload.query_id is UNSET:
+        return Kind.TASK_PROGRESS
+    return _NATURAL[message]
 
 
 def _more_than_id(agent: AgentRef | UnsetType) -> AgentRef | UnsetType:

@@ -24,11 +24,13 @@ from agentcanvas.protocol.values import (
     NotNegative,
     Percent,
     Raw,
+    Seconds,
     TextOrObject,
     Timestamp,
     Uuid,
     Value,
     Wanted,
+    Whole,
     Word,
     check_free,
     is_object,
@@ -52,7 +54,7 @@ class TaskRequestPayload(Value, frozen=True):
     task_type: str
     input: TextOrObject
     requirements: Maybe[JsonObject] = UNSET
-    timeout: Maybe[NotNegative] = UNSET
+    timeout: Maybe[Seconds] = UNSET
     callback_url: Maybe[str] = UNSET
 
 
@@ -70,7 +72,7 @@ class TaskCompletePayload(Value, frozen=True):
     task_id: str
     status: MacStatus
     output: Wanted[Raw] = UNSET
-    duration: Wanted[NotNegative] = UNSET
+    duration: Wanted[Seconds] = UNSET
     completed_at: Wanted[Timestamp] = UNSET
 
     def __post_init__(self) -> None:
@@ -131,7 +133,7 @@ class MacMetadata(Value, frozen=True):
     correlation_id: Maybe[str] = UNSET
     parent_message_id: Maybe[str] = UNSET
     parent_task_id: Maybe[str] = UNSET
-    trace_level: Maybe[int] = UNSET
+    trace_level: Maybe[Whole] = UNSET
     session_id: Maybe[str] = UNSET
     x_agentcanvas: Maybe[Extension] = UNSET
 

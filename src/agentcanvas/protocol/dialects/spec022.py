@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -81,8 +81,12 @@ _FROM_STATUS = {
 }
 
 
-def _seconds_in_words(remaining: float | str) -> str:
-    return remaining if isinstance(remaining, str) else f"{remaining} seconds"
+def _in_words(remaining: float | str) -> str:
+    return remaining if _is_words(remaining) else f"{remaining} seconds"
+
+
+def _is_words(remaining: float | str) -> TypeGuard[str]:
+    return isinstance(remaining, str)
 
 
 def _form(kind: Kind, says: str, *rows: Row) -> tuple[Kind, Form]:
@@ -146,7 +150,7 @@ FORMS: dict[Kind, Form] = dict(
             Row("progress", "progress_percent", 0),
             Row("current_step", "current_step", _UNKNOWN),
             Row("files_modified_so_far", "files_modified_so_far", ()),
-            Row("remaining", "estimated_remaining", NOTHING, _seconds_in_words, same),
+            Row("remaining", "estimated_remaining", NOTHING, _in_words, same, exact=_is_words),
             *_fields("blockers"),
         ),
         _form(Kind.TASK_COMPLETE, "task_completion", *_result_rows(CompletionStatus.COMPLETED)),
@@ -261,7 +265,9 @@ class Spec022(Codec[Spec022Message[Any]]):
             payload=payload,
             correlation_id=envelope.correlation_id,
             reply_to=envelope.reply_to,
-            x_agentcanvas=self.extension(envelope, held, shown),
+            x_agentcanvas=self.extension(
+                envelope, held, shown, _natural(BY_TYPE[form.says], payload)
+            ),
         )
 
     def _payload(
@@ -323,10 +329,7 @@ class Spec022(Codec[Spec022Message[Any]]):
     def _kind(self, wire: Spec022Message[Any], hints: Hints) -> Kind:
         if hints.kind is not UNSET:
             return hints.kind
-        payload = wire.payload
-        if isinstance(payload, DeveloperOutput) and payload.status is CompletionStatus.FAILED:
-            return Kind.TASK_FAIL
-        return _NATURAL[type(wire)]
+        return _natural(type(wire), wire.payload)
 
     # The extension and other particulars --------------------------------------------------------
 
@@ -349,6 +352,13 @@ class Spec022(Codec[Spec022Message[Any]]):
                 f"Unknown message type: {str(type_)[:60]}; use one of: {', '.join(BY_TYPE)}",
             )
         return BY_TYPE[type_]
+
+
+def _natural(message: type[Spec022Message[Any]], payload: Any) -> Kind:
+    """What a message is for, by its visible form alone."""
+    if isinstance(payload, DeveloperOutput) and payload.status is CompletionStatus.FAILED:
+        return Kind.TASK_FAIL
+    return _NATURAL[message]
 
 
 def _identifier(agent: AgentRef | UnsetType, pointer: str, shown: Shown) -> AgentIdentifier:

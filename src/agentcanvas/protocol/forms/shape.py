@@ -44,7 +44,8 @@ class Layout(Enum):
 class Part:
     """One part of a form.
 
-    ``also`` are other spellings of the title that readers accept, as regular expressions; ``hint``
+    ``also`` are other spellings of the title that readers accept, as regular expressions, tried
+    before the title and in this order, so that `Next Steps` is not read as `Next`; ``hint``
     says what belongs there, for the sentence that asks for it. ``at_least`` and ``at_most`` count
     the entries of a list. ``note`` is the attribute for what stands beside DONE. ``judge`` returns
     why a text is not acceptable, or nothing.
@@ -74,11 +75,10 @@ class Shape:
 
     def __post_init__(self) -> None:
         spellings = (
-            f"(?P<part{index}>{'|'.join((re.escape(part.title), *part.also))})"
+            f"(?P<part{index}>{'|'.join((*part.also, re.escape(part.title)))})"
             for index, part in enumerate(self.parts)
         )
-        # `Plans` and `Inputs/Outputs` are words of their own, not titles.
-        titles = re.compile(rf"(?:{'|'.join(spellings)})(?![\w/])", re.IGNORECASE)
+        titles = re.compile("|".join(spellings), re.IGNORECASE)
         object.__setattr__(self, "titles", titles)
 
     def heading(self, part: Part) -> str:

@@ -1,0 +1,180 @@
+"""Mail in process: what durable delivery costs over a bare durable write, and at any depth.
+
+A message counts when it was checked, kept, received and acknowledged, each on disk. The bare write
+is an event of the same size; it is neither looked up nor delivered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import anyio
+
+from agentcanvas.clock import SystemClock
+from agentcanvas.hub.broker import Receipt, Settlement
+from agentcanvas.hub.brokers.embedded import EmbeddedBroker
+from agentcanvas.hub.delivery import DeliveryRules
+from agentcanvas.hub.events import posted
+from agentcanvas.hub.guard import Principal
+from agentcanvas.hub.hub import Hub, Link
+from agentcanvas.protocol.envelope import AgentRef, Envelope
+from agentcanvas.protocol.ids import new_id
+from agentcanvas.protocol.kinds import Kind, StatusQuery
+from agentcanvas.store import Store
+from bench.harness import Contender, Contest, times_better, times_worse
+
+SENDERS = 512
+TURNS = 2
+MESSAGES = SENDERS * TURNS
+SHALLOW, DEEP = 10, 10_000
+SENDER = Principal("sender")
+
+
+def message() -> Envelope:
+    """Make a message of 830 bytes."""
+    return Envelope(
+        id=new_id(),
+        kind=Kind.STATUS_QUERY,
+        time="2026-01-28T10:00:00Z",
+        sender=AgentRef(SENDER.id),
+        recipient=AgentRef("receiver"),
+        session="default",
+        body=StatusQuery(query_type="x" * 590),
+    )
+
+
+@asynccontextmanager
+async def bare_writes(folder: Path) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """Append events one by one, each of many tasks waiting for its own."""
+    body = posted(message())
+    async with await Store.open(folder / "bare.db") as store:
+
+        async def writer() -> None:
+            for _ in range(TURNS):
+                await store.append("session/default", "message", body)
+
+        async def work() -> None:
+            async with anyio.create_task_group() as group:
+                for _ in range(SENDERS):
+                    group.start_soon(writer)
+
+        yield work
+
+
+@asynccontextmanager
+async def an_open_hub(folder: Path) -> AsyncIterator[tuple[Hub, Link]]:
+    """Open a hub with one receiver."""
+    clock = SystemClock()
+    rules = DeliveryRules(inbox=2 * DEEP)
+    async with (
+        await Store.open(folder / "hub.db") as store,
+        EmbeddedBroker.open(store, clock=clock, rules=rules) as broker,
+        Hub.open(broker, store, clock=clock) as hub,
+    ):
+        await hub.sessions.open("default", members=["sender", "receiver"])
+        yield hub, await hub.connect(Principal("receiver"), window=4 * SENDERS)
+
+
+async def receive(link: Link, number: int) -> None:
+    """Take and acknowledge so many, without waiting for one batch before the next."""
+    async with anyio.create_task_group() as group:
+        while number:
+            parcels = await link.receive(min(number, 256))
+            number -= len(parcels)
+            numbers = [parcel.number for parcel in parcels]
+            group.start_soon(link.settle, numbers, Settlement.TAKEN)
+
+
+@asynccontextmanager
+async def delivered(folder: Path) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """Send one by one, each of many tasks waiting for its receipt, and receive beside it."""
+    async with an_open_hub(folder) as (hub, link):
+
+        async def sender() -> None:
+            for _ in range(TURNS):
+                await hub.send(SENDER, message())
+
+        async def work() -> None:
+            async with anyio.create_task_group() as group:
+                group.start_soon(receive, link, MESSAGES)
+                for _ in range(SENDERS):
+                    group.start_soon(sender)
+
+        yield work
+
+
+@asynccontextmanager
+async def batches(folder: Path, depth: int = 0) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """Send in batches and receive beside it, while so many wait."""
+    async with an_open_hub(folder) as (hub, link):
+
+        async def send(number: int) -> None:
+            for outcome in await hub.send_all(SENDER, [message() for _ in range(number)]):
+                assert isinstance(outcome, Receipt), outcome
+
+        async def work() -> None:
+            async with anyio.create_task_group() as group:
+                group.start_soon(receive, link, MESSAGES)
+                for _ in range(MESSAGES // 256):
+                    group.start_soon(send, 256)
+
+        for start in range(0, depth, 1000):
+            await send(min(1000, depth - start))
+        yield work
+
+
+def contests(*, quick: bool) -> Iterator[Contest]:
+    """The bars of the hub in process."""
+    del quick
+    with TemporaryDirectory(prefix="agentcanvas-bench-") as name:
+        numbers = count()
+
+        def place() -> Path:
+            path = Path(name) / str(next(numbers))
+            path.mkdir()
+            return path
+
+        bare, single, batched = place(), place(), place()
+        yield Contest(
+            name="a durable message, sent, received, acknowledged",
+            baseline="bare store append",
+            contenders=[
+                Contender.opened(
+                    "bare store append", lambda: bare_writes(bare), operations=MESSAGES
+                ),
+                Contender.opened(
+                    "hub, 512 senders",
+                    lambda: delivered(single),
+                    operations=MESSAGES,
+                    bar=times_better(0.25, than="bare store append"),
+                ),
+                Contender.opened(
+                    "hub, batches of 256",
+                    lambda: batches(batched),
+                    operations=MESSAGES,
+                    bar=times_better(0.4, than="bare store append"),
+                ),
+            ],
+            note="830 bytes each; a message is two rows, two look-ups and an update more",
+        )
+
+        shallow, deep = place(), place()
+        yield Contest(
+            name="a durable message while others wait",
+            baseline=f"{SHALLOW} waiting",
+            contenders=[
+                Contender.opened(
+                    f"{SHALLOW} waiting", lambda: batches(shallow, SHALLOW), operations=MESSAGES
+                ),
+                Contender.opened(
+                    f"{DEEP:,} waiting",
+                    lambda: batches(deep, DEEP),
+                    operations=MESSAGES,
+                    bar=times_worse(1.3, than=f"{SHALLOW} waiting"),
+                ),
+            ],
+        )

@@ -1,0 +1,212 @@
+"""Sandboxes: how fast one is made, compared, and entered.
+
+The reference for making one is two ``cp -a`` (input/ and work/), for comparing it ``git diff
+--no-index``, for entering it a plain process. Trees are not removed between rounds: ext4 is slow to
+give out inodes that were just freed, which would judge the disk.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+import anyio
+from anyio.abc import ByteReceiveStream
+
+from agentcanvas.errors import NoConfinement
+from agentcanvas.sandbox.confine import Command, Confinement, View
+from agentcanvas.sandbox.diff import make_patch
+from agentcanvas.sandbox.generation import Generation, take_generation
+from agentcanvas.sandbox.pick import pick
+from agentcanvas.sandbox.prepare import Sandbox, prepare_sandbox
+from agentcanvas.sandbox.process import start_confined
+from bench.harness import Contender, Contest, Figure, at_most, times_better
+
+CHANGED = 20
+STARTS = 5
+
+RATIO = Figure("of two cp -a", better="lower")
+MILLISECONDS = Figure("ms", better="lower")
+
+runs = (f"run_20260101_000000_{number:x}" for number in count())
+
+
+def contests(*, quick: bool) -> Iterator[Contest]:
+    """Make a tree, then hold the contests in it."""
+    files = 2_000 if quick else 20_000
+    with tempfile.TemporaryDirectory(prefix="bench-sandbox-") as folder:
+        original, workspace = Path(folder, "original"), Path(folder, "workspace")
+        fill(original, files)
+        subprocess.run(["cp", "-a", original, workspace], check=True)
+        yield preparing(original, workspace, files)
+        yield comparing(workspace, files)
+        yield from entering(Path(folder, "view"))
+
+
+def fill(workspace: Path, files: int) -> None:
+    """Write small files, ten to a folder, as a source tree has them."""
+    chance = random.Random(7)
+    for number in range(files):
+        path = workspace / f"part{number // 500}" / f"module{number // 10}" / f"file{number}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = chance.randint(2, 200)
+        path.write_text("".join(f"value_{i} = {chance.random()}\n" for i in range(lines)))
+
+
+class Preparing:
+    """One measurement serves both contenders of a round, so that they stand on the same cp."""
+
+    def __init__(self, original: Path, workspace: Path) -> None:
+        self.original = original  # the workspace grows sandboxes, which cp would copy along
+        self.workspace = workspace
+        self.rounds = count()
+        self.copies = count()
+        self.waiting: dict[str, float] = {}
+
+    async def take(self, name: str) -> float:
+        """Give the ratio of a contender, measured when the last one is used up."""
+        if name not in self.waiting:
+            self.waiting = await self.measured()
+        return self.waiting.pop(name)
+
+    async def measured(self) -> dict[str, float]:
+        """Copy twice, freeze, prepare; by turns first and last."""
+        copy_first = next(self.rounds) % 2
+        reference = 0.0
+        if copy_first:
+            reference = seconds_of(self.copy_twice)
+        begun = time.perf_counter()
+        base = await take_generation(self.workspace, next(runs))
+        frozen = time.perf_counter()
+        await prepare_sandbox(base, "coder")
+        prepared = time.perf_counter()
+        if not copy_first:
+            reference = seconds_of(self.copy_twice)
+        return {
+            "prepare": (prepared - frozen) / reference,
+            "first of a run": (prepared - begun) / reference,
+        }
+
+    def copy_twice(self) -> None:
+        """Do what a simple sandbox would do."""
+        for _ in range(2):
+            target = self.original.with_name(f"copy{next(self.copies)}")
+            subprocess.run(["cp", "-a", self.original, target], check=True)
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    """Time one call."""
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+def preparing(original: Path, workspace: Path, files: int) -> Contest:
+    """Hold prepare against two copies."""
+    trial = Preparing(original, workspace)
+    return Contest(
+        name=f"a sandbox of {files:,} small files",
+        figure=RATIO,
+        contenders=[
+            Contender("prepare", partial(trial.take, "prepare"), bar=at_most(0.5)),
+            Contender("first of a run", partial(trial.take, "first of a run")),
+        ],
+        note="prepare: input/ and work/ on a generation; first of a run: freezing it included",
+    )
+
+
+def comparing(workspace: Path, files: int) -> Contest:
+    """Hold the manifest diff against git's."""
+    sandbox = anyio.run(changed_sandbox, workspace)
+    base = sandbox.paths.root
+    options = ["--no-index", "--binary", "--no-renames", "--full-index"]
+
+    def by_git() -> None:
+        command = ["git", "diff", *options, "input", "work"]
+        subprocess.run(command, cwd=base, stdout=subprocess.DEVNULL, check=False)
+
+    return Contest(
+        name=f"the patch of {CHANGED} changed files among {files:,}",
+        baseline="git diff --no-index",
+        contenders=[
+            Contender("git diff --no-index", by_git),
+            Contender(
+                "ours",
+                lambda: make_patch(sandbox),
+                bar=times_better(1 / 0.18, than="git diff --no-index"),
+            ),
+        ],
+    )
+
+
+async def changed_sandbox(workspace: Path) -> Sandbox:
+    """Prepare a sandbox and change some of its files."""
+    base: Generation = await take_generation(workspace, next(runs))
+    sandbox = await prepare_sandbox(base, "coder")
+    paths = sorted(base.seen)
+    for path in paths[:: len(paths) // CHANGED][:CHANGED]:
+        file = sandbox.work_dir / path.decode()
+        file.write_text(file.read_text() + "changed = True\n")
+    return sandbox
+
+
+def entering(folder: Path) -> Iterator[Contest]:
+    """Time each confinement of this machine against a plain process, until the first line."""
+    for part in ("workspace", "tree", "home", "tmp"):
+        (folder / part).mkdir(parents=True)
+    view = View(folder / "workspace", folder / "tree", folder / "home", folder / "tmp")
+    contenders = []
+    for name in ("bubblewrap", "landlock"):
+        try:
+            picked = anyio.run(partial(pick, only=name))
+        except NoConfinement:
+            continue
+        work = partial(overhead_ms, picked.confinement, view)
+        contenders.append(Contender(name, work, bar=at_most(15)))
+    if contenders:
+        yield Contest(
+            name="entering a confinement, beyond a plain process",
+            figure=MILLISECONDS,
+            contenders=contenders,
+            note=f"median of {STARTS} starts each, until the first line is heard",
+        )
+
+
+async def overhead_ms(confinement: Confinement, view: View) -> float:
+    """Give what confining adds to a start."""
+    plain, confined = [], []
+    for _ in range(STARTS):
+        plain.append(await timed(heard_plain))
+        confined.append(await timed(partial(heard_confined, confinement, view)))
+    return (statistics.median(confined) - statistics.median(plain)) * 1000
+
+
+async def timed(started: Callable[[], Awaitable[float]]) -> float:
+    """Time from now until the moment that ``started`` gives."""
+    begun = time.perf_counter()
+    return await started() - begun
+
+
+async def heard_plain() -> float:
+    """Run a plain process; gives the moment of its first line."""
+    async with await anyio.open_process(["/bin/echo", "x"]) as process:
+        stream = process.stdout
+        assert isinstance(stream, ByteReceiveStream)
+        await stream.receive()
+        return time.perf_counter()
+
+
+async def heard_confined(confinement: Confinement, view: View) -> float:
+    """Run a confined process; gives the moment of its first line."""
+    heard = 0.0
+    async with start_confined(confinement, view, Command(("/bin/echo", "x"))) as process:
+        async for _ in process:
+            heard = time.perf_counter()
+    return heard

@@ -1,0 +1,40 @@
+"""What a person is asked, and what they answer (D24): values for the one inbox.
+
+The inbox itself, and who may answer what, is the engine's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, Struct, UnsetType
+
+
+class PersonAsk(Struct, frozen=True, kw_only=True):
+    """The body of a ``person.ask``.
+
+    ``ask_id`` is the same after a resume, so that an open ask is found again. ``schema`` is the
+    JSON Schema of the answer, absent for plain text; ``instruction`` says the same in words.
+    ``deadline_ms`` is a moment of the wall clock; when it passes, ``default`` is taken, if there is
+    one. ``problem`` says why it is asked again.
+    """
+
+    ask_id: str
+    person: str
+    run_id: str
+    agent_id: str
+    scope: str
+    text: str
+    instruction: str = ""
+    schema: dict[str, Any] | UnsetType = UNSET
+    deadline_ms: int | UnsetType = UNSET
+    default: Any = UNSET
+    images: tuple[str, ...] = ()
+    problem: str = ""
+
+
+class PersonAnswer(Struct, frozen=True):
+    """What came back; ``content`` is text, or data where a form was filled in."""
+
+    content: Any
+    person: str = ""

@@ -1,0 +1,251 @@
+"""Many callers, one transaction: mail that comes while the last batch is written goes together.
+
+What a batch has changed is applied to the memory of the hub in the order it was done, after it is
+on disk, and before anybody is told, also when the caller has stopped waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
+from typing import Any, Generic, TypeVar
+
+import anyio
+
+from agentcanvas.errors import StoreClosed, StoreFull
+from agentcanvas.hub import intake, mailbox
+from agentcanvas.hub.broker import Outcome, Post, Receipt
+from agentcanvas.hub.delivery import DeliveryRules
+from agentcanvas.hub.mailbox import Kept
+from agentcanvas.store import Store, Transaction
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Changes:
+    """What became of mail: letters that came, and numbers and recipients of those that went."""
+
+    kept: list[Kept] = field(default_factory=list)
+    gone: list[tuple[int, str]] = field(default_factory=list)
+
+
+class Mail:
+    """The mail within one transaction (``broker.Unit``)."""
+
+    def __init__(self, transaction: Transaction, rules: DeliveryRules, now_ms: int) -> None:
+        self.transaction = transaction
+        self.rules = rules
+        self.now_ms = now_ms
+        self.changes = Changes()
+
+    def put(self, post: Post) -> Receipt:
+        """Keep a message, or raise why not."""
+        (outcome,) = self.put_all([post])
+        if isinstance(outcome, Receipt):
+            return outcome
+        raise outcome
+
+    def put_all(self, posts: Sequence[Post]) -> list[Outcome]:
+        """Keep messages; return a receipt or a refusal for each."""
+        outcomes, kept = intake.put(self.transaction, posts, self.rules, self.now_ms)
+        self.changes.kept += kept
+        return outcomes
+
+    def take_over(self, number: int) -> bool:
+        """Acknowledge a parcel; tell whether that was news."""
+        return bool(self.take_over_all([number]))
+
+    def take_over_all(self, numbers: Sequence[int]) -> set[int]:
+        """Acknowledge parcels; return those for which it was news."""
+        taken = mailbox.take_over(self.transaction, numbers)
+        self.changes.gone += taken
+        return {number for number, _ in taken}
+
+
+class _Step(Generic[T]):
+    """Something a caller wants done."""
+
+    def __init__(self) -> None:
+        self.promise: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self.result: T
+        self.error: BaseException | None = None
+
+    def settle(self) -> None:
+        if self.promise.done():
+            return
+        if self.error is None:
+            self.promise.set_result(self.result)
+        else:
+            self.promise.set_exception(self.error)
+
+
+class _Posting(_Step[list[Outcome]]):
+    def __init__(self, posts: Sequence[Post]) -> None:
+        super().__init__()
+        self.posts = posts
+
+
+class _Taking(_Step[int]):
+    def __init__(self, numbers: Sequence[int]) -> None:
+        super().__init__()
+        self.numbers = numbers
+
+
+class _Working(_Step[Any]):
+    def __init__(self, work: Callable[[Mail], Any], then: Callable[[Any], None] | None) -> None:
+        super().__init__()
+        self.work = work
+        self.then = then
+
+
+class Commits:
+    """Runs steps in order, as many as wait in one transaction of the store.
+
+    ``apply`` is called on the event loop with what a part of the batch has changed.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        rules: DeliveryRules,
+        now_ms: Callable[[], int],
+        apply: Callable[[Changes], None],
+    ) -> None:
+        self._store = store
+        self._rules = rules
+        self._now_ms = now_ms
+        self._apply = apply
+        self._steps: list[_Step[Any]] = []
+        self._takings: list[_Taking] = []
+        self._wake = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._closed = False
+
+    def post(self, posts: Sequence[Post]) -> asyncio.Future[list[Outcome]]:
+        """Keep messages."""
+        step = _Posting(posts)
+        self._add(self._steps, step)
+        return step.promise
+
+    def take_over(self, numbers: Sequence[int]) -> asyncio.Future[int]:
+        """Acknowledge parcels."""
+        step = _Taking(numbers)
+        self._add(self._takings, step)
+        return step.promise
+
+    def work(
+        self, work: Callable[[Mail], T], then: Callable[[T], None] | None = None
+    ) -> asyncio.Future[T]:
+        """Run any function on the mail, all of it or nothing; ``then`` on the loop, afterwards."""
+        step = _Working(work, then)
+        self._add(self._steps, step)
+        return step.promise
+
+    async def run(self) -> None:
+        """Write whatever comes, until closed; whoever is cancelled meanwhile, mail is not lost."""
+        with anyio.CancelScope(shield=True):
+            try:
+                while self._waiting or not self._closed:
+                    await self._wake.wait()
+                    self._wake.clear()
+                    while self._waiting:
+                        await self._write_what_waits()
+            finally:
+                self._ended.set()
+
+    async def close(self) -> None:
+        """Refuse what comes from now on; return when all that came is written."""
+        self._closed = True
+        self._wake.set()
+        with anyio.CancelScope(shield=True):
+            await self._ended.wait()
+
+    @property
+    def _waiting(self) -> bool:
+        return bool(self._steps or self._takings)
+
+    def _add(self, to: list[Any], step: _Step[Any]) -> None:
+        if self._closed:
+            raise StoreClosed("The hub is closed; nothing more can be sent or acknowledged.")
+        to.append(step)
+        self._wake.set()
+
+    async def _write_what_waits(self) -> None:
+        steps, self._steps = self._steps, []
+        takings, self._takings = self._takings, []
+        batch = _Batch(steps, takings, self._rules, self._now_ms)
+        try:
+            await self._store.transact(batch.run)
+        except Exception as error:  # noqa: BLE001 - handed to each caller, whatever it is
+            for step in (*steps, *takings):
+                step.error = copy(error)  # an exception grows a traceback wherever it is raised
+        else:
+            for changes, then in batch.effects:
+                self._apply(changes)
+                if then is not None:
+                    then()
+        for step in (*steps, *takings):
+            step.settle()
+
+
+class _Batch:
+    """What is done in one transaction; its effects are kept for afterwards."""
+
+    def __init__(
+        self,
+        steps: Sequence[_Step[Any]],
+        takings: Sequence[_Taking],
+        rules: DeliveryRules,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self.effects: list[tuple[Changes, Callable[[], None] | None]] = []
+        self._steps = steps
+        self._takings = takings
+        self._rules = rules
+        self._now_ms = now_ms
+
+    def run(self, transaction: Transaction) -> None:
+        """Do everything, in the writer's thread."""
+        now_ms = self._now_ms()
+        for kind, steps in groupby(self._steps, key=type):
+            if kind is _Posting:
+                self._post(Mail(transaction, self._rules, now_ms), list(steps))
+            else:
+                for step in steps:
+                    assert isinstance(step, _Working)
+                    self._work(Mail(transaction, self._rules, now_ms), step)
+        if self._takings:
+            self._take_over(Mail(transaction, self._rules, now_ms))
+
+    def _post(self, mail: Mail, steps: list[Any]) -> None:
+        outcomes = mail.put_all([post for step in steps for post in step.posts])
+        done = 0
+        for step in steps:
+            step.result = outcomes[done : done + len(step.posts)]
+            done += len(step.posts)
+        self.effects.append((mail.changes, None))
+
+    def _work(self, mail: Mail, step: _Working) -> None:
+        try:
+            with mail.transaction.savepoint():
+                step.result = step.work(mail)
+        except StoreFull:
+            raise
+        except Exception as error:  # noqa: BLE001 - handed to the caller, whatever it is
+            step.error = error
+        else:
+            then = partial(step.then, step.result) if step.then else None
+            self.effects.append((mail.changes, then))
+
+    def _take_over(self, mail: Mail) -> None:
+        numbers = [number for step in self._takings for number in step.numbers]
+        news = mail.take_over_all(numbers)
+        for step in self._takings:
+            step.result = sum(number in news for number in step.numbers)
+            news.difference_update(step.numbers)
+        self.effects.append((mail.changes, None))

@@ -1,0 +1,1 @@
+"""The back-ends of ``agentcanvas.sandbox.confine``, one file each; ``pick`` alone chooses."""

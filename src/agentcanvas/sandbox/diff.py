@@ -1,0 +1,190 @@
+"""The patch: what an agent changed in work/, in the form that ``git apply`` takes (S5, D14).
+
+The stat manifest names the suspects, so that a diff costs what changed and not the tree. Only
+changed contents go to git, through a scratch repository of ours: no attributes, filters, hooks or
+configuration of the user or of the agent take part. Whether a patch may land is left to
+``agentcanvas.proposals``.
+"""
+
+# ruff: noqa: PTH101, PTH103, PTH115, PTH120, PTH123 -- paths are bytes here; pathlib has only text
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+
+import anyio.to_thread
+import msgspec
+
+from agentcanvas.errors import SandboxError, Unpatchable
+from agentcanvas.sandbox import git
+from agentcanvas.sandbox.changes import Change, Side, Status, changes_between, git_mode
+from agentcanvas.sandbox.manifest import Manifest, differing, is_patchable, scan
+from agentcanvas.sandbox.paths import shown
+from agentcanvas.sandbox.prepare import Sandbox
+
+LARGEST_FILE = 100 * 1024 * 1024
+"""Git compares in memory; a sparse file of gigabytes would cost minutes and then fail."""
+
+_LARGEST_IGNORE_FILE = 1024 * 1024
+
+# Each option is also a setting that could change the output; said here, it is the same everywhere.
+_AS_A_PATCH = (
+    "-r",
+    "--patch",
+    "--binary",
+    "--full-index",
+    "--no-renames",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+    "--unified=3",
+)
+
+
+class Patch(msgspec.Struct, frozen=True):
+    """The change of one sandbox; ``text`` is empty when there is none."""
+
+    text: bytes
+    changes: tuple[Change, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+async def make_patch(sandbox: Sandbox) -> Patch:
+    """Compare work/ with its base; the agent's processes must be gone."""
+    return await anyio.to_thread.run_sync(partial(_make_patch, sandbox))
+
+
+def _make_patch(sandbox: Sandbox) -> Patch:
+    now = scan(sandbox.work_dir)
+    notes: list[str] = []
+    suspects = differing(sandbox.filled, now)
+    special = {path for path in suspects if path in now and not is_patchable(now[path][0])}
+    notes += [f"{shown(path)} is left out: neither a file nor a link" for path in sorted(special)]
+    with tempfile.TemporaryDirectory(prefix="diff-", dir=sandbox.paths.root) as folder:
+        scratch = _scratch_repository(Path(folder))
+        ignored = _ignored(scratch, sandbox, suspects, now)
+        if ignored:
+            notes.append(f"{len(ignored)} new files are left out: ignored by a .gitignore")
+        kept = [path for path in suspects if path not in ignored and path not in special]
+        gone = [path for path in special if path in sandbox.filled]
+        changes = _changes(sandbox, sorted([*kept, *gone]), now)
+        text = _patch_text(scratch, sandbox, changes) if changes else b""
+    return Patch(text, changes, tuple(notes))
+
+
+def _changes(sandbox: Sandbox, suspects: Iterable[bytes], now: Manifest) -> tuple[Change, ...]:
+    work = os.fsencode(sandbox.work_dir) + b"/"
+    for path in suspects:
+        _check_base(sandbox, path)
+        stamp = now.get(path)
+        if not stamp or not stat.S_ISREG(stamp[0]):
+            continue
+        if stamp[1] > LARGEST_FILE:
+            raise Unpatchable(
+                f"'{shown(path)}' has {stamp[1]} bytes and a patch carries {LARGEST_FILE} a file; "
+                "remove it or have it ignored"
+            )
+        if not stamp[0] & stat.S_IRUSR:  # closed to its owner, but its owner is us
+            os.chmod(work + path, stat.S_IMODE(stamp[0]) | stat.S_IRUSR)
+    frozen, living = Side(sandbox.base.tree, sandbox.filled), Side(sandbox.work_dir, now)
+    return changes_between(frozen, living, suspects)
+
+
+def _check_base(sandbox: Sandbox, path: bytes) -> None:
+    """Compare with nothing but the frozen content: input/ shares its files."""
+    seen = sandbox.base.seen.get(path)
+    if not seen or path not in sandbox.filled:
+        return
+    status = os.lstat(os.fsencode(sandbox.base.tree) + b"/" + path)
+    if (status.st_size, status.st_mtime_ns) != (seen[1], seen[2]):
+        raise SandboxError(
+            f"The frozen '{shown(path)}' of {sandbox.base.name} was changed; "
+            "the turn has to be repeated on a new generation"
+        )
+
+
+def _scratch_repository(folder: Path) -> Path:
+    """Make the least that git takes for a repository; `git init` would copy templates and hooks."""
+    repository = folder / "scratch.git"
+    (repository / "objects").mkdir(parents=True)
+    (repository / "refs").mkdir()
+    (repository / "HEAD").write_text("ref: refs/heads/none\n")
+    (repository / "config").write_text(
+        "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfsync = none\n"
+        "\tlogallrefupdates = false\n[fastimport]\n\tunpackLimit = 0\n"
+        "[pack]\n\tcompression = 0\n"
+    )
+    return repository
+
+
+def _patch_text(scratch: Path, sandbox: Sandbox, changes: Sequence[Change]) -> bytes:
+    """Feed both sides of every change to git, and have it compare the two."""
+    before = [c.path for c in changes if c.status is not Status.ADDED]
+    after = [c.path for c in changes if c.status is not Status.DELETED]
+    stream = _commit(b"refs/before", sandbox.base.tree, before)
+    stream += _commit(b"refs/after", sandbox.work_dir, after)
+    without_deltas = ["fast-import", "--quiet", "--done", "--depth=0"]
+    git.plumbing(without_deltas, git_dir=scratch, stdin=stream + b"done\n")
+    return git.plumbing(["diff-tree", *_AS_A_PATCH, "refs/before", "refs/after"], git_dir=scratch)
+
+
+def _commit(ref: bytes, root: Path, paths: Iterable[bytes]) -> bytes:
+    lines = [b"commit ", ref, b"\ncommitter a <a> 0 +0000\ndata 0\n"]
+    for path in paths:
+        full = os.fsencode(root) + b"/" + path
+        mode = git_mode(os.lstat(full).st_mode)
+        assert mode, "only files and links are compared"
+        data = os.readlink(full) if mode == b"120000" else _content(full)
+        lines += [b"M ", mode, b" inline ", _quoted(path), b"\ndata %d\n" % len(data), data, b"\n"]
+    return b"".join(lines)
+
+
+def _content(full: bytes) -> bytes:
+    with open(os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+        return file.read()
+
+
+def _quoted(path: bytes) -> bytes:
+    escaped = path.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
+    return b'"' + escaped + b'"'
+
+
+def _ignored(
+    scratch: Path, sandbox: Sandbox, suspects: Iterable[bytes], now: Manifest
+) -> frozenset[bytes]:
+    """Find the new files that the .gitignore files of work/ leave out: caches, builds, venvs.
+
+    Git reads copies of those files in a tree of ours; it never runs where the agent could write.
+    """
+    added = [path for path in suspects if path in now and path not in sandbox.filled]
+    rules = [path for path in now if path.endswith(b".gitignore") and _is_rule_file(path, now)]
+    if not added or not rules:
+        return frozenset()
+    tree = scratch.parent / "rules"
+    tree.mkdir()
+    for path in rules:
+        copy = os.fsencode(tree) + b"/" + path
+        os.makedirs(os.path.dirname(copy), exist_ok=True)
+        with open(copy, "wb") as file:
+            file.write(_content(os.fsencode(sandbox.work_dir) + b"/" + path))
+    told = git.plumbing(
+        ["check-ignore", "--no-index", "--stdin", "-z"],
+        git_dir=scratch,
+        work_tree=tree,
+        stdin=b"\0".join(added) + b"\0",
+        fine=(0, 1),  # 1: none is ignored
+    )
+    return frozenset(told.split(b"\0")) - {b""}
+
+
+def _is_rule_file(path: bytes, now: Manifest) -> bool:
+    mode, size = now[path][:2]
+    named = path.rpartition(b"/")[2] == b".gitignore"
+    return named and stat.S_ISREG(mode) and size <= _LARGEST_IGNORE_FILE

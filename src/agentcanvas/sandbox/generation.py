@@ -1,0 +1,262 @@
+"""Generations: frozen images of the workspace that sandboxes, evidence and proposals name (D7).
+
+g0 is the workspace as it is, uncommitted edits included; each later one hard-links what did not
+change, so that it costs what changed. A generation appears under its name only when it is whole.
+Copies to work in are left to ``prepare``.
+"""
+
+# ruff: noqa: PTH108, PTH115, PTH211 -- paths are bytes here; pathlib has only text
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import anyio.to_thread
+import msgspec
+
+from agentcanvas.errors import SandboxError
+from agentcanvas.sandbox.changes import Change, Side, changes_between
+from agentcanvas.sandbox.manifest import Manifest, Stamp, differing, newest_change, settle, stamp_of
+from agentcanvas.sandbox.paths import generations_folder, shown
+from agentcanvas.sandbox.selection import Repository, Selection, select
+from agentcanvas.sandbox.trees import (
+    copy_open_file,
+    frozen_mode,
+    in_parallel,
+    link_or_copy,
+    make_folders,
+    remove_path,
+)
+
+_TRIES = 5
+_RECORD = "generation.msgpack"
+
+
+class _Record(msgspec.Struct, frozen=True):
+    """A generation as it is kept on disk, beside its tree."""
+
+    stamps: dict[bytes, tuple[int, int, int, int, int]]
+    notes: tuple[str, ...]
+    include: tuple[bytes, ...]
+    repository: tuple[str | None, str | None, bytes, bytes, str] | None
+
+
+@dataclass(frozen=True)
+class Generation:
+    """One frozen image; ``seen`` are the stamps of the *workspace's* files when it was taken."""
+
+    workspace: Path
+    run_id: str
+    number: int
+    seen: Manifest
+    repository: Repository | None
+    notes: tuple[str, ...] = ()
+    include: tuple[bytes, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """g0, g1, …"""
+        return f"g{self.number}"
+
+    @property
+    def folder(self) -> Path:
+        """Everything that belongs to it."""
+        return generations_folder(self.workspace, self.run_id) / self.name
+
+    @property
+    def tree(self) -> Path:
+        """The frozen files; a read-only view of the workspace (D8)."""
+        return self.folder / "tree"
+
+    @property
+    def index(self) -> Path:
+        """The user's git index as it was; missing where there was none."""
+        return self.folder / "index"
+
+    @property
+    def git_head(self) -> str | None:
+        """``git rev-parse HEAD`` when it was taken, for proposal.json (S4)."""
+        return self.repository.head if self.repository else None
+
+
+async def take_generation(
+    workspace: Path,
+    run_id: str,
+    *,
+    previous: Generation | None = None,
+    include: Sequence[str | bytes] = (),
+) -> Generation:
+    """Freeze the workspace as it is now.
+
+    ``previous`` may be a generation of an earlier run; what did not change since is linked from it.
+    ``include`` names ignored files that belong to the base all the same.
+    """
+    return await anyio.to_thread.run_sync(partial(_take, workspace, run_id, previous, include))
+
+
+async def load_generation(workspace: Path, run_id: str, number: int) -> Generation:
+    """Find a generation again, after a restart for example."""
+    return await anyio.to_thread.run_sync(partial(_load, workspace, run_id, number))
+
+
+async def edits_since(generation: Generation) -> tuple[Change, ...]:
+    """Say what the user (or an apply) changed in the workspace since the generation was taken."""
+    return await anyio.to_thread.run_sync(partial(_edits_since, generation))
+
+
+def generation_numbers(workspace: Path, run_id: str) -> list[int]:
+    """List the generations that a run has, in order."""
+    folder = generations_folder(workspace, run_id)
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    return sorted(int(name[1:]) for name in names if name[0] == "g" and name[1:].isdecimal())
+
+
+def _take(
+    workspace: Path,
+    run_id: str,
+    previous: Generation | None,
+    include: Sequence[str | bytes],
+) -> Generation:
+    folder = generations_folder(workspace, run_id)
+    folder.mkdir(parents=True, exist_ok=True)
+    number = max(generation_numbers(workspace, run_id), default=-1) + 1
+    growing = folder / f"g{number}.growing"
+    remove_path(growing)
+    chosen = select(workspace, include)
+    # From here on an edit of the user shows in the ctime, and the copy below notices it.
+    settle(folder, newest_change(chosen.stamps.values()))
+    growing.mkdir()
+    try:
+        seen, notes = _freeze(workspace, chosen.stamps, growing / "tree", previous)
+        _keep_index(chosen.repository, growing / "index")
+    except OSError as error:
+        remove_path(growing)
+        raise SandboxError(f"The workspace could not be copied: {error}") from error
+    generation = Generation(
+        workspace=workspace,
+        run_id=run_id,
+        number=number,
+        seen=seen,
+        repository=chosen.repository,
+        notes=(*chosen.notes, *notes),
+        include=tuple(os.fsencode(path) for path in include),
+    )
+    (growing / _RECORD).write_bytes(_recorded(generation))
+    growing.rename(generation.folder)
+    return generation
+
+
+def _freeze(
+    workspace: Path, stamps: Manifest, tree: Path, previous: Generation | None
+) -> tuple[Manifest, list[str]]:
+    """Fill the tree; gives the stamps of what is in it, and why something is not."""
+    source, target = os.fsencode(workspace) + b"/", os.fsencode(tree) + b"/"
+    old = os.fsencode(previous.tree) + b"/" if previous else b""
+    known = previous.seen if previous else {}
+    make_folders(target[:-1], stamps)
+
+    def freeze(path: bytes) -> Stamp | str | None:
+        if known.get(path) == stamps[path]:
+            try:
+                link_or_copy(old + path, target + path)
+            except FileNotFoundError:
+                pass  # an image that somebody thinned out is copied afresh
+            else:
+                return stamps[path]
+        return _copy_still(source + path, target + path)
+
+    paths = sorted(stamps)
+    seen: Manifest = {}
+    notes = []
+    for path, outcome in zip(paths, in_parallel(freeze, paths), strict=True):
+        if isinstance(outcome, str):
+            notes.append(f"{shown(path)} is left out: {outcome}")
+        elif outcome:
+            seen[path] = outcome
+    return seen, notes
+
+
+def _copy_still(source: bytes, target: bytes) -> Stamp | str | None:
+    """Copy a file of the user at a moment when it holds still; gives its stamp at that moment."""
+    for _ in range(_TRIES):
+        try:
+            before = stamp_of(os.lstat(source))
+            if stat.S_ISLNK(before[0]):
+                os.symlink(os.readlink(source), target)
+                os.utime(target, ns=(before[2], before[2]), follow_symlinks=False)
+                return before
+            reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError):
+            return None  # deleted since it was listed
+        except PermissionError:
+            return "it cannot be read"
+        try:
+            if stamp_of(os.fstat(reading)) == before and stat.S_ISREG(before[0]):
+                copy_open_file(reading, target, before, frozen_mode(before[0]))
+                if stamp_of(os.fstat(reading)) == before:
+                    return before
+                os.unlink(target)
+        finally:
+            os.close(reading)
+    raise SandboxError(f"'{shown(source)}' keeps changing; stop what writes to it and try again")
+
+
+def _keep_index(repository: Repository | None, target: Path) -> None:
+    """Keep the user's index with its mtime, by which git knows which entries to trust."""
+    if not repository or repository.prefix:
+        return
+    index = repository.git_dir / "index"
+    shared = any(repository.git_dir.glob("sharedindex.*"))
+    if index.is_file() and not shared:  # a split index is not whole without its other half
+        shutil.copy2(index, target)
+
+
+def _edits_since(generation: Generation) -> tuple[Change, ...]:
+    now: Selection = select(generation.workspace, _still_there(generation))
+    suspects = differing(generation.seen, now.stamps)
+    frozen, living = Side(generation.tree, generation.seen), Side(generation.workspace, now.stamps)
+    return changes_between(frozen, living, suspects)
+
+
+def _still_there(generation: Generation) -> list[bytes]:
+    base = os.fsencode(generation.workspace)
+    return [path for path in generation.include if os.path.lexists(base + b"/" + path)]
+
+
+def _recorded(generation: Generation) -> bytes:
+    found = generation.repository
+    repository = None
+    if found:
+        places = (os.fsencode(found.git_dir), os.fsencode(found.objects))
+        repository = (found.head, found.branch, *places, found.prefix)
+    record = _Record(generation.seen, generation.notes, generation.include, repository)
+    return msgspec.msgpack.encode(record)
+
+
+def _load(workspace: Path, run_id: str, number: int) -> Generation:
+    folder = generations_folder(workspace, run_id) / f"g{number}"
+    try:
+        record = msgspec.msgpack.decode((folder / _RECORD).read_bytes(), type=_Record)
+    except (OSError, msgspec.DecodeError) as error:
+        raise SandboxError(f"Generation g{number} of {run_id} cannot be read: {error}") from error
+    repository = None
+    if record.repository:
+        head, branch, git_dir, objects, prefix = record.repository
+        repository = Repository(
+            head, branch, Path(os.fsdecode(git_dir)), Path(os.fsdecode(objects)), prefix
+        )
+    return Generation(
+        workspace=workspace,
+        run_id=run_id,
+        number=number,
+        seen=record.stamps,
+        repository=repository,
+        notes=record.notes,
+        include=record.include,
+    )

@@ -1,0 +1,112 @@
+"""The stat manifest: what a tree looked like, cheap to take and hard to deceive.
+
+A stamp holds mode, size, mtime, **ctime** and inode. A program can set a file's size and mtime
+back after an edit, but not its ctime, so that equal stamps mean equal content, and finding what
+changed costs one ``stat`` a file instead of reading every byte. Comparing contents is left to
+``diff`` and ``generation``.
+"""
+
+# ruff: noqa: PTH101 -- paths are bytes here; pathlib has only text
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+from agentcanvas.sandbox.paths import INTERNAL_ANYWHERE, INTERNAL_AT_TOP
+
+# (mode, size, mtime_ns, ctime_ns, inode); a bare tuple, because trees have tens of thousands.
+Stamp: TypeAlias = tuple[int, int, int, int, int]
+Manifest: TypeAlias = dict[bytes, Stamp]
+
+_PAUSE_S = 0.001
+_COARSEST_CLOCK_NS = 3_000_000_000
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    """Take a stamp from a ``stat``."""
+    return (
+        status.st_mode,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+        status.st_ino,
+    )
+
+
+def is_patchable(mode: int) -> bool:
+    """Tell files and symbolic links from pipes, sockets and devices."""
+    return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
+
+
+def scan(root: Path) -> Manifest:
+    """Stamp all files of a tree of ours; folders have no stamp, the internal ones are left out."""
+    found: Manifest = {}
+    base = os.fsencode(root) + b"/"
+    waiting = [b""]
+    left_out = INTERNAL_AT_TOP
+    while waiting:
+        folder = waiting.pop()
+        for entry in entries_of(base + folder):
+            name = os.fsencode(entry.name)
+            if name in left_out:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(folder + name + b"/")
+            else:
+                found[folder + name] = stamp_of(entry.stat(follow_symlinks=False))
+        left_out = INTERNAL_ANYWHERE
+    return found
+
+
+def entries_of(folder: bytes) -> Iterator[os.DirEntry[str]]:
+    """List a folder of a tree of ours, even one that was closed to its owner.
+
+    By descriptor: no link is followed, and the kernel looks names up here instead of from the root.
+    """
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        descriptor = os.open(folder, flags)
+    except PermissionError:
+        os.chmod(folder, 0o700, follow_symlinks=False)
+        descriptor = os.open(folder, flags)
+    try:
+        with os.scandir(descriptor) as entries:
+            yield from entries
+    finally:
+        os.close(descriptor)
+
+
+def differing(before: Manifest, now: Manifest) -> list[bytes]:
+    """List the paths that were added, removed or touched, in order."""
+    touched = [path for path, stamp in now.items() if before.get(path) != stamp]
+    return sorted([*touched, *(before.keys() - now.keys())])
+
+
+def newest_change(stamps: Iterable[Stamp]) -> int:
+    """Give the latest ctime."""
+    return max((stamp[3] for stamp in stamps), default=0)
+
+
+def settle(folder: Path, newest: int) -> None:
+    """Wait until the disk's clock has moved past ``newest``, a few milliseconds at most.
+
+    Timestamps move in ticks; an edit within the tick of the stamp would leave the stamp as it is.
+    """
+    descriptor, name = tempfile.mkstemp(prefix=".settle-", dir=folder)
+    pause = threading.Event()
+    try:
+        while True:
+            os.utime(descriptor)
+            ahead = newest - os.fstat(descriptor).st_ctime_ns
+            if ahead < 0 or ahead > _COARSEST_CLOCK_NS:  # a clock set back is not waited for
+                return
+            pause.wait(_PAUSE_S)
+    finally:
+        os.close(descriptor)
+        Path(name).unlink()

@@ -1,0 +1,352 @@
+"""A confined process: started, heard line by line, and ended so that nothing of it is left.
+
+Whatever ends it - its own exit, a stop, a deadline, a silence - its whole tree goes with it, and a
+scan afterwards counts who is still there: none. What the lines mean is left to their reader.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from enum import StrEnum
+
+import anyio
+import anyio.to_thread
+import msgspec
+from anyio.abc import ByteReceiveStream, Process
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from agentcanvas.errors import SandboxError
+from agentcanvas.sandbox.confine import Command, Confinement, Launch, View
+from agentcanvas.sandbox.process_tree import (
+    Member,
+    descendants,
+    end_all,
+    marked,
+    member_of,
+    namespace_of,
+    send,
+)
+
+_LONGEST_LINE = 64 * 1024
+_LINES_WAITING = 256
+_START_S = 30.0
+_END_OF_PIPES_S = 2.0
+_END_OF_ROOT_S = 5.0
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a process may run or be silent, and how much it may say; None for no limit."""
+
+    deadline_s: float | None = None
+    silence_s: float | None = None
+    output_bytes: int = 16 * 1024 * 1024
+    grace_s: float = 5.0
+    """From the polite signal to the other one."""
+
+
+class Source(StrEnum):
+    """Where a line came from."""
+
+    STDOUT = "stdout"
+    STDERR = "stderr"
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One line of output without its end; a very long one arrives in pieces."""
+
+    source: Source
+    text: str
+
+
+class Cause(StrEnum):
+    """Why a process ended."""
+
+    EXITED = "exited"
+    STOPPED = "stopped"
+    DEADLINE = "deadline"
+    SILENCE = "silence"
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """How it ended. ``survivors`` counts processes still there afterwards; 0 is the promise."""
+
+    cause: Cause
+    exit_code: int
+    survivors: int
+    dropped_bytes: int = 0
+
+
+@asynccontextmanager
+async def start_confined(
+    confinement: Confinement, view: View, command: Command, limits: Limits | None = None
+) -> AsyncIterator[ConfinedProcess]:
+    """Run a command; leaving the block, by whatever way, ends everything that it started."""
+    tag = f"{command.tag or 'sandbox'}/{secrets.token_hex(8)}"
+    # A start is not cancelled half-way: what has no owner yet would stay. It takes milliseconds.
+    with anyio.CancelScope(shield=True):
+        started = await _start(confinement, view, replace(command, tag=tag))
+    process = ConfinedProcess(*started, tag=tag, limits=limits or Limits())
+    raised: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(process.attend, command.stdin)
+        try:
+            yield process
+        except Exception as error:  # noqa: BLE001 -- raised again below, outside the task group
+            raised = error
+        finally:
+            with anyio.CancelScope(shield=True):
+                await process.stop()
+                await process.wait()
+    if raised:
+        raise raised
+
+
+async def run_confined(
+    confinement: Confinement, view: View, command: Command, limits: Limits | None = None
+) -> tuple[Ending, tuple[Line, ...]]:
+    """Run a command to its end and keep what it said."""
+    async with start_confined(confinement, view, command, limits) as process:
+        lines = tuple([line async for line in process])
+        return await process.wait(), lines
+
+
+async def _start(
+    confinement: Confinement, view: View, command: Command
+) -> tuple[Process, Launch, int]:
+    """Start the program that confines; gives it with the process from which all descend."""
+    reading, writing = os.pipe()
+    try:
+        launch = confinement.launch(view, command, writing)
+        try:
+            process = await anyio.open_process(
+                launch.argv,
+                env=launch.env,
+                cwd=launch.cwd,
+                pass_fds=[writing] if launch.reports else [],
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SandboxError(f"'{launch.argv[0]}' could not be started: {error}") from error
+        os.close(writing)
+        writing = -1
+        root = await _reported_root(process, reading) if launch.reports else process.pid
+    finally:
+        os.close(reading)
+        if writing >= 0:
+            os.close(writing)
+    return process, launch, root
+
+
+async def _reported_root(process: Process, reading: int) -> int:
+    """Read what the program reports: its child, or nothing when it failed before it had one."""
+    told = b""
+    with anyio.move_on_after(_START_S) as limit:
+        while True:
+            await anyio.wait_readable(reading)
+            if not (part := os.read(reading, 4096)):
+                break
+            told += part
+    if limit.cancelled_caught:
+        process.terminate()  # both kinds of starter take along what they have begun
+        await process.aclose()
+        raise SandboxError(f"The confinement did not start within {_START_S:g} s")
+    with suppress(ValueError, KeyError):
+        return int(json.loads(told)["child-pid"])
+    return process.pid
+
+
+class ConfinedProcess:
+    """A running command; iterate over it for its lines. Made by ``start_confined``."""
+
+    def __init__(
+        self, process: Process, launch: Launch, root: int, *, tag: str, limits: Limits
+    ) -> None:
+        self._process = process
+        self._launch = launch
+        self._root = root
+        self._root_member = member_of(root)
+        self._namespace = namespace_of(root)
+        self._tag = tag
+        self._limits = limits
+        self._cause: Cause | None = None
+        self._told_to_end = anyio.Event()
+        self._gone = anyio.Event()
+        self._heard_out = anyio.Event()
+        self._survivors = 0
+        self._last_sign = anyio.current_time()
+        self._said = 0
+        self._dropped = 0
+        self._delivering = 0
+        self._lines_in: MemoryObjectSendStream[Line]
+        self._lines_out: MemoryObjectReceiveStream[Line]
+        self._lines_in, self._lines_out = anyio.create_memory_object_stream[Line](_LINES_WAITING)
+
+    @property
+    def pid(self) -> int:
+        """The process from which everything inside descends, as the machine numbers it."""
+        return self._root
+
+    def __aiter__(self) -> AsyncIterator[Line]:
+        """Give the lines of both sources in the order they were read, until all is over."""
+        return self._lines_out.__aiter__()
+
+    async def stop(self) -> int:
+        """End it politely, then thoroughly; gives the number of processes still there, 0."""
+        self._end(Cause.STOPPED)
+        await self._gone.wait()
+        return self._survivors
+
+    async def wait(self) -> Ending:
+        """Wait for its end; lines that nobody has read by now are dropped."""
+        self._lines_out.close()
+        await self._gone.wait()
+        await self._heard_out.wait()
+        code = self._process.returncode
+        assert self._cause
+        assert code is not None
+        return Ending(self._cause, code, self._survivors, self._dropped)
+
+    def _end(self, cause: Cause) -> None:
+        if self._cause is None:
+            self._cause = cause
+        self._told_to_end.set()
+
+    async def attend(self, stdin: str) -> None:
+        """Feed it, hear it, and see to its end; ``start_confined`` does this in the background."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._feed, stdin)
+            tasks.start_soon(self._listen)
+            try:
+                await self._first_cause()
+            finally:
+                with anyio.CancelScope(shield=True):
+                    self._end(Cause.STOPPED)  # a cancelled attendant stops it, too
+                    await self._end_everything()
+                    await self._hear_out()
+                    await self._close()
+                tasks.cancel_scope.cancel()
+
+    async def _first_cause(self) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._await_exit)
+            tasks.start_soon(self._await_deadline)
+            tasks.start_soon(self._await_silence)
+            await self._told_to_end.wait()
+            tasks.cancel_scope.cancel()
+
+    async def _await_exit(self) -> None:
+        await self._process.wait()
+        self._end(Cause.EXITED)
+
+    async def _await_deadline(self) -> None:
+        if self._limits.deadline_s is not None:
+            await anyio.sleep(self._limits.deadline_s)
+            self._end(Cause.DEADLINE)
+
+    async def _await_silence(self) -> None:
+        if self._limits.silence_s is None:
+            return
+        heard = None
+        while heard != self._last_sign:
+            heard = self._last_sign
+            await anyio.sleep_until(heard + self._limits.silence_s)
+        self._end(Cause.SILENCE)
+
+    async def _end_everything(self) -> None:
+        """Ask all to end, then end the root, which takes all along; then look who is left."""
+        try:
+            if self._process.returncode is None:
+                await self._ask_to_end()
+            self._end_root()
+            with anyio.move_on_after(_END_OF_ROOT_S):
+                await self._process.wait()
+            self._survivors = await end_all(self._left)
+            await self._process.wait()
+        finally:
+            self._gone.set()
+
+    def _end_root(self) -> None:
+        if self._root_member and self._process.returncode is None:
+            send([self._root_member], self._launch.end_with)
+        if not self._launch.reports:  # nobody in there keeps the others together
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def _ask_to_end(self) -> None:
+        inside = await anyio.to_thread.run_sync(descendants, self._root)
+        if inside:
+            send(inside, signal.SIGTERM)
+            with anyio.move_on_after(self._limits.grace_s):
+                await self._process.wait()
+
+    async def _close(self) -> None:
+        self._lines_in.close()
+        self._heard_out.set()
+        await self._process.aclose()
+
+    def _left(self) -> list[Member]:
+        """Look for processes by every mark they have."""
+        return marked(self._tag, self._namespace)
+
+    async def _feed(self, text: str) -> None:
+        assert self._process.stdin
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+            if text:
+                await self._process.stdin.send(text.encode("utf-8", "surrogateescape"))
+            await self._process.stdin.aclose()
+
+    async def _listen(self) -> None:
+        assert self._process.stdout
+        assert self._process.stderr
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._read, self._process.stdout, Source.STDOUT)
+                tasks.start_soon(self._read, self._process.stderr, Source.STDERR)
+        finally:
+            self._heard_out.set()
+
+    async def _hear_out(self) -> None:
+        """Wait until the pipes are empty; one that somebody outside still holds is given up."""
+        while not self._heard_out.is_set():
+            with anyio.move_on_after(_END_OF_PIPES_S):
+                await self._heard_out.wait()
+            if not self._delivering:
+                return
+
+    async def _read(self, stream: ByteReceiveStream, source: Source) -> None:
+        begun = b""
+        with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            while True:
+                data = await stream.receive()
+                self._last_sign = anyio.current_time()
+                *whole, begun = (begun + self._within_cap(data)).split(b"\n")
+                while len(begun) > _LONGEST_LINE:
+                    whole.append(begun[:_LONGEST_LINE])
+                    begun = begun[_LONGEST_LINE:]
+                for line in whole:
+                    await self._deliver(Line(source, line.decode("utf-8", "replace")))
+        if begun:
+            await self._deliver(Line(source, begun.decode("utf-8", "replace")))
+
+    def _within_cap(self, data: bytes) -> bytes:
+        """Cut off what is over the cap; it is still read, so that the process does not block."""
+        room = max(0, self._limits.output_bytes - self._said)
+        self._said += len(data)
+        self._dropped += max(0, len(data) - room)
+        return data[:room]
+
+    async def _deliver(self, line: Line) -> None:
+        self._delivering += 1
+        try:
+            await self._lines_in.send(line)
+        except anyio.BrokenResourceError:
+            pass  # nobody listens any more
+        finally:
+            self._delivering -= 1
+            self._last_sign = anyio.current_time()

@@ -1,0 +1,190 @@
+"""Mail and records in one transaction, also when somebody is cancelled or the disk is full."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from agentcanvas.clock import SystemClock, VirtualClock
+from agentcanvas.errors import Overloaded, StoreFull
+from agentcanvas.hub.broker import Parcel, Receipt, Settlement, Unit
+from agentcanvas.hub.brokers.embedded import EmbeddedBroker
+from agentcanvas.hub.delivery import DeliveryRules
+from agentcanvas.store import Store, StoreLimits
+from tests.hub.helpers import a_broker, post, take_all, texts
+
+pytestmark = [pytest.mark.anyio, pytest.mark.req("D2", "D3")]
+
+
+async def test_a_record_and_the_message_it_causes_are_kept_together(
+    broker: EmbeddedBroker, store: Store
+) -> None:
+    asked = post("engine:r", "b")
+
+    def work(unit: Unit) -> Receipt:
+        unit.transaction.append("run/r", "asked", b"{}")
+        return unit.put(asked)
+
+    receipt = await broker.transact(work)
+    recorded = await store.events(stream="run/r")
+    assert receipt.numbers == (recorded[0].seq + 1,)
+    assert texts(await take_all(await broker.connect("b"), 1)) == ["hello"]
+
+
+async def test_neither_is_kept_when_the_work_fails_and_neighbours_are_not_touched(
+    broker: EmbeddedBroker, store: Store
+) -> None:
+    def work(unit: Unit) -> None:
+        unit.transaction.append("run/r", "asked", b"{}")
+        unit.put(post("a", "b", "never"))
+        raise ZeroDivisionError
+
+    async def fail() -> None:
+        with pytest.raises(ZeroDivisionError):
+            await broker.transact(work)
+
+    inbox = await broker.connect("b")
+    async with anyio.create_task_group() as group:
+        group.start_soon(broker.post, [post("a", "b", "before")])
+        group.start_soon(fail)
+        group.start_soon(broker.post, [post("a", "b", "after")])
+    assert texts(await take_all(inbox, 2)) == ["before", "after"]
+    assert await store.events(stream="run/r") == []
+
+
+async def test_a_refused_message_takes_the_record_with_it(
+    store: Store, clock: VirtualClock
+) -> None:
+    async with a_broker(store, clock, DeliveryRules(inbox=1)) as broker:
+        await broker.post([post("a", "b")])
+
+        def work(unit: Unit) -> None:
+            unit.transaction.append("run/r", "asked", b"{}")
+            unit.put(post("a", "b"))
+
+        with pytest.raises(Overloaded):
+            await broker.transact(work)
+        assert await store.events(stream="run/r") == []
+
+
+async def test_recording_an_answer_and_taking_it_over_is_one_thing(
+    broker: EmbeddedBroker, store: Store
+) -> None:
+    await broker.post([post("b", "engine:r", "answer")])
+    inbox = await broker.connect("engine:r")
+    (parcel,) = await inbox.take(1)
+
+    def work(unit: Unit) -> bool:
+        unit.transaction.append("run/r", "answered", b"{}")
+        return unit.take_over(parcel.number)
+
+    assert await broker.transact(work)
+    assert not await broker.transact(work)
+    assert await inbox.settle([parcel.number], Settlement.TAKEN) == 0
+    assert broker.statistics().in_flight == 0
+
+
+async def test_who_stops_waiting_has_sent_nevertheless(broker: EmbeddedBroker) -> None:
+    inbox = await broker.connect("b")
+    async with anyio.create_task_group() as group:
+        group.start_soon(broker.post, [post("a", "b", "cancelled too late")])
+        await anyio.lowlevel.checkpoint()
+        await anyio.lowlevel.checkpoint()
+        group.cancel_scope.cancel()
+    assert texts(await take_all(inbox, 1)) == ["cancelled too late"]
+
+
+async def test_a_broker_that_is_cancelled_writes_what_it_was_given(
+    store: Store, clock: VirtualClock
+) -> None:
+    with anyio.CancelScope() as scope:
+        async with a_broker(store, clock) as broker, anyio.create_task_group() as group:
+            for number in range(5):
+                group.start_soon(broker.post, [post("a", "b", str(number))])
+            await anyio.lowlevel.checkpoint()
+            scope.cancel()
+    async with a_broker(store, clock) as broker:
+        assert len(await take_all(await broker.connect("b"), 5)) == 5
+
+
+async def test_a_broker_that_is_cancelled_puts_back_what_was_in_hand(
+    store: Store, clock: VirtualClock
+) -> None:
+    with anyio.CancelScope() as scope:
+        async with a_broker(store, clock) as broker:
+            await broker.post([post("a", "b", "in hand"), post("a", "b", "waits")])
+            await (await broker.connect("b")).take(1)
+            scope.cancel()
+            await anyio.lowlevel.checkpoint()
+    async with a_broker(store, clock) as broker:
+        taken = await take_all(await broker.connect("b"), 2)
+        assert [
+            (text, each.redelivered) for text, each in zip(texts(taken), taken, strict=True)
+        ] == [
+            ("in hand", True),
+            ("waits", False),
+        ]
+
+
+async def test_a_full_store_refuses_loses_nothing_and_goes_on_when_there_is_room(
+    tmp_path: Path,
+) -> None:
+    limits = StoreLimits(max_bytes=600_000)
+    sent = acknowledged = 0
+    async with (
+        await Store.open(tmp_path / "s.db", limits=limits) as store,
+        EmbeddedBroker.open(store, clock=SystemClock()) as broker,
+    ):
+        inbox = await broker.connect("b", window=10_000)
+        refused = False
+        kept = []
+        while not refused:
+            try:
+                await broker.post([post("a", "b", f"{sent} " + "x" * 2000)])
+                kept.append(sent)
+            except StoreFull:
+                refused = True
+            sent += 1
+        parcels: list[Parcel] = []
+        while len(parcels) < len(kept):
+            parcels += await inbox.take(100)
+        assert [int(text.split()[0]) for text in texts(parcels)] == kept
+        await store.transact(lambda tx: tx.execute("PRAGMA max_page_count = 100000"))
+        acknowledged = await inbox.settle([each.number for each in parcels], Settlement.TAKEN)
+        assert acknowledged == len(kept) == sent - 1
+        await broker.post([post("a", "b", "again")])
+        assert texts(await take_all(inbox, 1)) == ["again"]
+
+
+async def test_what_cannot_be_acknowledged_on_a_full_disk_comes_again(tmp_path: Path) -> None:
+    clock = VirtualClock(jumps=False)
+    limits = StoreLimits(max_bytes=600_000)
+    async with (
+        await Store.open(tmp_path / "s.db", limits=limits, clock=clock) as store,
+        a_broker(store, clock) as broker,
+    ):
+        await broker.post([post("a", "b", "m")])
+        inbox = await broker.connect("b")
+        (parcel,) = await inbox.take(1)
+
+        def fill(unit: Unit) -> None:
+            unit.transaction.append("s", "k", bytes(1_000_000))
+
+        async def ack() -> None:
+            with pytest.raises(StoreFull):
+                await inbox.settle([parcel.number], Settlement.TAKEN)
+
+        async def fill_up() -> None:
+            with pytest.raises(StoreFull):
+                await broker.transact(fill)
+
+        async with anyio.create_task_group() as group:  # both in one batch
+            group.start_soon(fill_up)
+            group.start_soon(ack)
+        await clock.advance(31)
+        (again,) = await take_all(inbox, 1)
+        assert again.redelivered
+        assert again.number == parcel.number

@@ -1,0 +1,78 @@
+"""Random bytes and messages gone wrong raise our errors and no others; two readers agree."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from agentcanvas.errors import AgentCanvasError, ProtocolError
+from agentcanvas.protocol.dialect import DialectName, Reading
+from agentcanvas.protocol.dialects import DIALECTS, MAC, decode, encode
+from agentcanvas.protocol.envelope import from_json, to_json
+from agentcanvas.protocol.log import log_line
+from agentcanvas.protocol.rules import examine
+from tests.protocol import mutations
+from tests.protocol.samples import packed
+
+pytestmark = pytest.mark.req("M1", "M2", "M3")
+
+
+def understood(data: bytes) -> Reading | None:
+    try:
+        return decode(data)
+    except ProtocolError as error:
+        refused = error
+    assert str(refused)
+    assert refused.breaches
+    return None
+
+
+def hold(data: bytes) -> None:
+    """Everything that is promised about any bytes at all."""
+    reading = understood(data)
+    report = examine(data)
+    assert (reading is not None) == report.valid
+    assert report.valid or report.breaches
+    assert report.breaches == examine(data, strict=True).breaches
+    assert log_line(data, logged_at="now", processing_duration_ms=0).count(b"\n") == 0
+    with contextlib.suppress(AgentCanvasError):
+        MAC.route(data)
+    if reading is None:
+        return
+    envelope = reading.envelope
+    assert report.envelope == envelope
+    assert set(reading.breaches) <= set(report.breaches)
+    assert to_json(from_json(to_json(envelope))) == to_json(envelope)
+    for name in DialectName:
+        arrived = DIALECTS[name].decode(encode(envelope, name))
+        assert arrived.envelope.sender.id == envelope.sender.id
+        assert arrived.envelope.id == envelope.id
+
+
+@given(st.binary(max_size=200))
+@example(b"\xff")
+@example(b"{")
+@example(b'{"type":1e999}')
+def test_random_bytes_are_refused_with_a_sentence(data: bytes) -> None:
+    hold(data)
+    assert not examine(data).valid
+
+
+@given(mutations.garbled())
+def test_a_message_with_bytes_gone_wrong_is_understood_or_refused(data: bytes) -> None:
+    hold(data)
+
+
+@given(mutations.mutated(mutations.any_message))
+def test_a_message_with_fields_gone_wrong_is_understood_or_refused(message: Any) -> None:
+    hold(packed(message))
+
+
+@given(st.binary(max_size=200) | mutations.garbled())
+def test_what_is_no_envelope_is_refused_with_a_sentence(data: bytes) -> None:
+    with pytest.raises(ProtocolError, match="Not an envelope: "):
+        from_json(data)
