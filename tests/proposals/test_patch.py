@@ -275,6 +275,29 @@ def test_a_file_may_become_a_folder_and_a_folder_a_file(base: Path, tmp_path: Pa
     assert len(found.changes) == 4
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("", Link("nowhere")), (Link("nowhere"), "text\n"), (Script("x\n"), Link("f.txt"))],
+)
+def test_a_file_may_become_a_link_and_a_link_a_file(
+    tmp_path: Path, before: str | Link | Script, after: str | Link | Script
+) -> None:
+    base = write_files(tmp_path / "base", {"b": before})
+    found = see(base, diff(tmp_path / "d", {"b": before}, {"b": after}))
+    assert found.breaches == ()
+    (change,) = found.changes
+    assert change.before is not None
+    assert change.after is not None
+    assert (change.before.mode is Mode.LINK) is not (change.after.mode is Mode.LINK)
+
+
+def test_the_same_path_twice_is_refused_unless_its_type_changes(base: Path, tmp_path: Path) -> None:
+    gone = diff(tmp_path / "gone", {"f.txt": "a\n"}, {})
+    back = diff(tmp_path / "back", {}, {"f.txt": "b\n"})
+    found = see(base, gone + back)
+    assert BreachKind.DUPLICATE_PATH in {breach.kind for breach in found.breaches}
+
+
 NAME = st.sampled_from(["a", "b", "c d", "ü", "x.py"])
 CONTENT = st.one_of(
     st.text("ab\n", max_size=30),

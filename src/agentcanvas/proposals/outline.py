@@ -19,6 +19,7 @@ _NEW: Final = re.compile(rb'\+\+\+ (?:("?)b(/(?!/).+)|/dev/null)')
 _HUNK: Final = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@(?: .*)?")
 _BINARY: Final = re.compile(rb"(?:literal|delta) \d+")
 _BASE85: Final = re.compile(rb"[A-Za-z][0-9A-Za-z!#$%&()*+;<=>?@^_`{|}~-]+")
+_LINK: Final = b"120000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,23 @@ class FileSection:
     old: bytes = b""
     new: bytes = b""
     modes: frozenset[bytes] = frozenset()
+
+    def replaces(self, gone: FileSection) -> bool:
+        """Whether this makes anew, as another type of file, what ``gone`` removes."""
+        return (
+            _is_nothing(gone.new)
+            and _is_nothing(self.old)
+            and len(gone.modes) == len(self.modes) == 1
+            and (_LINK in gone.modes) is not (_LINK in self.modes)
+        )
+
+    def then(self, made: FileSection) -> FileSection:
+        """Both parts of a change of type, as one."""
+        return FileSection(self.old, made.new, self.modes | made.modes)
+
+
+def _is_nothing(blob: bytes) -> bool:
+    return bool(blob) and set(blob) == {ord("0")}
 
 
 class NotPlainError(ValueError):

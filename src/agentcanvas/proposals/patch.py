@@ -118,7 +118,7 @@ class _Inspector:
 
     def run(self) -> tuple[Change, ...]:
         sections = self._outline()
-        names = self._names(len(sections))
+        names, sections = _type_changes_joined(self._names(len(sections)), sections)
         _refuse_if_any(self._named_wrongly(names))
         promised = dict(zip(names, sections, strict=True))
         _refuse_if_any(_forbidden_modes(promised))
@@ -244,6 +244,19 @@ class _Inspector:
         for path, entry in after.items():
             if entry.mode is Mode.LINK and (breach := link_breach(path, entry.data, readlink)):
                 yield breach
+
+
+def _type_changes_joined(
+    names: list[bytes], sections: list[FileSection]
+) -> tuple[list[bytes], list[FileSection]]:
+    """A file that becomes a link, or a link a file, is one change that git writes in two parts."""
+    joined: list[tuple[bytes, FileSection]] = []
+    for name, section in zip(names, sections, strict=True):
+        if joined and joined[-1][0] == name and section.replaces(joined[-1][1]):
+            joined[-1] = (name, joined[-1][1].then(section))
+        else:
+            joined.append((name, section))
+    return [name for name, _ in joined], [section for _, section in joined]
 
 
 def _forbidden_modes(promised: dict[bytes, FileSection]) -> Iterator[Breach]:

@@ -326,12 +326,14 @@ class Codec(ABC, Generic[W]):
         visible = self.lift(plain, hints)
         if extension is UNSET:
             return Reading(visible)
-        completed = self._believe(plain, visible, extension)
+        completed = self._believe(plain, visible, extension, unknown)
         if completed is not None:
             return Reading(completed)
-        return self._believe_in_part(plain, visible, extension)
+        return self._believe_in_part(plain, visible, extension, unknown)
 
-    def _believe(self, plain: W, visible: Envelope, extension: Extension) -> Envelope | None:
+    def _believe(
+        self, plain: W, visible: Envelope, extension: Extension, unknown: tuple[Fragment, ...]
+    ) -> Envelope | None:
         """The message as the extension completes it, if that still looks as it does here."""
         if not is_possible(extension, self.name):
             return None
@@ -341,7 +343,7 @@ class Codec(ABC, Generic[W]):
             left=extension.body,
             carried=extension.carried is True,
             sealed=extension.header is not UNSET and extension.header.encrypted is True,
-            unknown=visible.fragments,
+            unknown=unknown,
         )
         try:
             lifted = self.lift(plain, hints)
@@ -352,12 +354,14 @@ class Codec(ABC, Generic[W]):
             return None  # claims that do not even make a message
         return completed if alike else None
 
-    def _believe_in_part(self, plain: W, visible: Envelope, extension: Extension) -> Reading:
+    def _believe_in_part(
+        self, plain: W, visible: Envelope, extension: Extension, unknown: tuple[Fragment, ...]
+    ) -> Reading:
         """Take from a contradictory extension, one by one, the claims that nothing contradicts."""
         envelope, trusted = visible, Extension()
         refused: list[Breach] = []
         for name, claim in claims(extension):
-            attempt = self._believe(plain, visible, claim(trusted))
+            attempt = self._believe(plain, visible, claim(trusted), unknown)
             if attempt is None:
                 refused.append(
                     Breach(
