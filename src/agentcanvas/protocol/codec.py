@@ -11,14 +11,22 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from agentcanvas.errors import InvalidMessage, ProtocolError
 from agentcanvas.protocol import scan
-from agentcanvas.protocol.belief import NO_HINTS, Hints, Scale
 from agentcanvas.protocol.dialect import DialectName, Reading, spoken
 from agentcanvas.protocol.envelope import OURS, Envelope, Fragment
-from agentcanvas.protocol.extension import KEY, NOTHING_HELD, Extension, Held
+from agentcanvas.protocol.extension import (
+    KEY,
+    NOTHING_HELD,
+    Extension,
+    Held,
+    claims,
+    given,
+    is_possible,
+    marks,
+)
 from agentcanvas.protocol.fragments import insert, without
 from agentcanvas.protocol.kinds import Kind
 from agentcanvas.protocol.mapping import Shown
@@ -40,6 +48,24 @@ W = TypeVar("W", bound=WireMessage)
 _to_json = msgspec.json.Encoder().encode
 _NEWLINE = ord("\n")
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+class Hints(Struct, frozen=True):
+    """What is known about a visible message beside itself while it is being lifted.
+
+    ``kind``, ``filled``, ``left`` and ``carried`` are claims of the extension; ``sealed`` says that
+    the payload is ciphertext. ``unknown`` holds the fields that were taken out of it before.
+    """
+
+    kind: Kind | UnsetType = UNSET
+    filled: frozenset[str] = frozenset()
+    left: msgspec.Raw | UnsetType = UNSET
+    carried: bool = False
+    sealed: bool = False
+    unknown: tuple[Fragment, ...] = ()
+
+
+NO_HINTS = Hints()
 
 
 class Codec(ABC, Generic[W]):
@@ -300,7 +326,61 @@ class Codec(ABC, Generic[W]):
         visible = self.lift(plain, hints)
         if extension is UNSET:
             return Reading(visible)
-        return Scale(self, plain, visible, unknown, self.extension_at).weigh(extension)
+        completed = self._believe(plain, visible, extension, unknown)
+        if completed is not None:
+            return Reading(completed)
+        return self._believe_in_part(plain, visible, extension, unknown)
+
+    def _believe(
+        self, plain: W, visible: Envelope, extension: Extension, unknown: tuple[Fragment, ...]
+    ) -> Envelope | None:
+        """The message as the extension completes it, if that still looks as it does here."""
+        if not is_possible(extension, self.name):
+            return None
+        hints = Hints(
+            kind=extension.kind,
+            filled=frozenset(extension.filled or ()),
+            left=extension.body,
+            carried=extension.carried is True,
+            sealed=extension.header is not UNSET and extension.header.encrypted is True,
+            unknown=unknown,
+        )
+        try:
+            lifted = self.lift(plain, hints)
+            changes = {**given(extension.header), **marks(extension)}
+            completed = msgspec.structs.replace(lifted, **changes)
+            alike = self._looks_alike(completed, visible)
+        except (ValueError, TypeError, LookupError, *_UNREADABLE):
+            return None  # claims that do not even make a message
+        return completed if alike else None
+
+    def _believe_in_part(
+        self, plain: W, visible: Envelope, extension: Extension, unknown: tuple[Fragment, ...]
+    ) -> Reading:
+        """Take from a contradictory extension, one by one, the claims that nothing contradicts."""
+        envelope, trusted = visible, Extension()
+        refused: list[Breach] = []
+        for name, claim in claims(extension):
+            attempt = self._believe(plain, visible, claim(trusted), unknown)
+            if attempt is None:
+                refused.append(
+                    Breach(
+                        Rule.EXTENSION,
+                        f"{self.extension_at}/{name}",
+                        f"The extension's {name} contradicts the visible message, which counts",
+                    )
+                )
+            else:
+                envelope, trusted = attempt, claim(trusted)
+        return Reading(envelope, tuple(refused))
+
+    def _looks_alike(self, completed: Envelope, visible: Envelope) -> bool:
+        if completed.origin != self.name:
+            visible = msgspec.structs.replace(visible, signature=UNSET)  # of this form only
+        one, _ = self.detach(self.render(completed))
+        other, _ = self.detach(self.render(visible))
+        # The same message may have been written with other spacing or key order.
+        return one == other or scan.exactly(_to_json(one)) == scan.exactly(_to_json(other))
 
 
 def _without_fragments(envelope: Envelope) -> Envelope:

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, TypeGuard
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from agentcanvas.protocol.belief import Hints
-from agentcanvas.protocol.codec import Codec
+from agentcanvas.protocol.codec import Codec, Hints
 from agentcanvas.protocol.dialect import DialectName
 from agentcanvas.protocol.dialects.acp_wire import (
     AcpMessage,

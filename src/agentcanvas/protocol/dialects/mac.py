@@ -9,8 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from agentcanvas.errors import ErrorType, ProtocolError
 from agentcanvas.protocol import scan
-from agentcanvas.protocol.belief import Hints
-from agentcanvas.protocol.codec import Codec
+from agentcanvas.protocol.codec import Codec, Hints
 from agentcanvas.protocol.dialect import DialectName
 from agentcanvas.protocol.dialects.mac_wire import (
     BY_TYPE,
