@@ -9,7 +9,6 @@ import pytest
 
 from agentcanvas.agents.handoff import make_handoff
 from agentcanvas.agents.limited import Limited
-from agentcanvas.agents.packet import Packet
 from agentcanvas.agents.prompt import render
 from agentcanvas.agents.recorded import Recorded
 from agentcanvas.agents.runtime import Outcome, Runtime, TurnResult
@@ -18,6 +17,7 @@ from agentcanvas.agents.stoppable import Stoppable
 from agentcanvas.clock import SystemClock
 from agentcanvas.protocol.forms import StandardResponse, write
 from agentcanvas.protocol.kinds import ContextFile
+from agentcanvas.protocol.packet import Packet
 from agentcanvas.protocol.records import ErrorEvent, FailureClass, ResultEvent, TextEvent
 from agentcanvas.sandbox.confine import Confinement, View
 from agentcanvas.sandbox.diff import make_patch

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from agentcanvas.agents.answers import JsonForm, read_answer
-from agentcanvas.agents.packet import Packet
 from agentcanvas.agents.prompt import render
 from agentcanvas.agents.runtime import Outcome
 from agentcanvas.agents.runtimes.command import CommandRuntime
@@ -22,6 +21,7 @@ from agentcanvas.flows.document import read_document
 from agentcanvas.flows.shape import made
 from agentcanvas.flows.team import Agent
 from agentcanvas.protocol.forms import StandardResponse
+from agentcanvas.protocol.packet import Packet
 from agentcanvas.protocol.records import FailureClass, TextEvent
 from agentcanvas.sandbox.confine import Confinement, View
 from tests.agents.conftest import Events, turn

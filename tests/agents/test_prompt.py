@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from agentcanvas.agents.answers import JsonForm, asks_for
-from agentcanvas.agents.packet import Packet, Rule, Skill
 from agentcanvas.agents.prompt import PromptLimits, render
 from agentcanvas.protocol.forms import StandardResponse
 from agentcanvas.protocol.kinds import AttemptSummary, ContextFile
+from agentcanvas.protocol.packet import Packet, Rule, Skill
 
 pytestmark = pytest.mark.req("S9", "PR3")
 

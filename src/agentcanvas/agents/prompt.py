@@ -14,11 +14,11 @@ from pathlib import Path
 from msgspec import UNSET, Struct
 
 from agentcanvas.agents.answers import AnswerForm, asks_for
-from agentcanvas.agents.packet import Packet, Skill
 from agentcanvas.agents.sections import cut_section
 from agentcanvas.errors import PathRefused
 from agentcanvas.protocol.forms import StandardResponse
 from agentcanvas.protocol.kinds import AttemptSummary, ContextFile
+from agentcanvas.protocol.packet import Packet, Skill
 from agentcanvas.sandbox.paths import workspace_relative
 
 _FENCES = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)

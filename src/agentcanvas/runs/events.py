@@ -76,6 +76,104 @@ class Undone(Wire, frozen=True):
     files: tuple[str, ...]
 
 
+class Applying(Wire, frozen=True):
+    """A landing that has begun; ``transaction`` is its name in the apply journal (D3)."""
+
+    task_id: str
+    transaction: str
+
+
+class ConfiguredInteraction(Wire, frozen=True):
+    """An interaction with everything said, as it is about to run."""
+
+    pattern_id: str
+    label: str
+    roles: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    data: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class TurnBegun(Wire, frozen=True):
+    """A message on its way to an agent; ``attempt`` is above 1 when an earlier one was cut off."""
+
+    turn_id: str
+    to: str
+    message_id: str
+    text: str
+    role: str = ""
+    task_id: str = ""
+    attempt: int = 1
+    revision: int = 0
+
+
+class TurnDone(Wire, frozen=True):
+    """What an agent answered."""
+
+    turn_id: str
+    text: str
+    ok: bool = True
+    reason: str = ""
+    task_id: str = ""
+    duration_ms: int = 0
+
+
+class Progress(Wire, frozen=True):
+    """How a long turn gets on."""
+
+    turn_id: str
+    step: str = ""
+    files: tuple[str, ...] = ()
+    task_id: str = ""
+
+
+class Checked(Wire, frozen=True):
+    """What the checks say on base + patch, before → after (D13)."""
+
+    task_id: str
+    status: str
+    sentence: str
+    tests: TestsRun | None = None
+
+
+class PersonAsked(Wire, frozen=True):
+    """Something waits for a person (D24)."""
+
+    ask_id: str
+    person: str
+    question: str
+    scope: str
+    task_id: str = ""
+
+
+class PersonAnswered(Wire, frozen=True):
+    """A person has answered, or a deadline took the default."""
+
+    ask_id: str
+    person: str
+    answer: str = ""
+
+
+class Base(Wire, frozen=True):
+    """A new frozen base (D7), and what in it differs from the one before."""
+
+    generation: int
+    reason: str
+    files: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Note(Wire, frozen=True):
+    """Something worth keeping, and where it comes from."""
+
+    entry: str
+    sources: tuple[str, ...] = ()
+
+
+class Warned(Wire, frozen=True):
+    """A sentence the user should read."""
+
+    sentence: str
+
+
 class Waiting(Wire, frozen=True):
     """Whom the run waits for, and for what."""
 
@@ -103,6 +201,8 @@ class _Event(
     provenance: Provenance
     usage: Usage | None = None
     parent_run_id: str | None = None
+    interaction_id: str | None = None
+    edge_id: str | None = None
 
 
 class RunStarted(_Event, frozen=True, kw_only=True, tag="run_started"):
@@ -147,6 +247,82 @@ class ProposalUndone(_Event, frozen=True, kw_only=True, tag="proposal_undone"):
     payload: Undone
 
 
+class ApplyStarted(_Event, frozen=True, kw_only=True, tag="apply_started"):
+    """A change is about to reach the workspace; on resume its journal is looked up (D3)."""
+
+    payload: Applying
+
+
+class InteractionStarted(_Event, frozen=True, kw_only=True, tag="interaction_started"):
+    """A pattern begins to run."""
+
+    payload: ConfiguredInteraction
+
+
+class InteractionEnded(_Event, frozen=True, kw_only=True, tag="interaction_ended"):
+    """A pattern has ended, and why."""
+
+    payload: End
+
+
+class TurnStarted(_Event, frozen=True, kw_only=True, tag="turn_started"):
+    """An agent was asked."""
+
+    payload: TurnBegun
+
+
+class TurnEnded(_Event, frozen=True, kw_only=True, tag="turn_ended"):
+    """An agent has answered, or will not."""
+
+    payload: TurnDone
+
+
+class TurnProgressed(_Event, frozen=True, kw_only=True, tag="turn_progress"):
+    """An agent is still at it."""
+
+    payload: Progress
+
+
+class ChecksRun(_Event, frozen=True, kw_only=True, tag="checks_run"):
+    """Evidence was gathered."""
+
+    payload: Checked
+
+
+class AskedPerson(_Event, frozen=True, kw_only=True, tag="person_asked"):
+    """A question lies in somebody's inbox."""
+
+    payload: PersonAsked
+
+
+class AnsweredByPerson(_Event, frozen=True, kw_only=True, tag="person_answered"):
+    """A question was answered."""
+
+    payload: PersonAnswered
+
+
+class GenerationTaken(_Event, frozen=True, kw_only=True, tag="generation_taken"):
+    """The workspace was frozen as it is."""
+
+    payload: Base
+
+
+class Noted(_Event, frozen=True, kw_only=True, tag="noted"):
+    """Something was put on record."""
+
+    payload: Note
+
+
+class WarningGiven(_Event, frozen=True, kw_only=True, tag="warning"):
+    """Something the user should know."""
+
+    payload: Warned
+
+
+class RunInterrupted(_Event, frozen=True, kw_only=True, tag="run_interrupted"):
+    """The process that ran it is gone; it waits for ``resume`` (D25)."""
+
+
 class RunParked(_Event, frozen=True, kw_only=True, tag="run_parked"):
     """Nothing to do until a person answers (D25)."""
 
@@ -165,6 +341,19 @@ class RunEnded(_Event, frozen=True, kw_only=True, tag="run_ended"):
 
 RunEvent = (
     RunStarted
+    | InteractionStarted
+    | InteractionEnded
+    | TurnStarted
+    | TurnEnded
+    | TurnProgressed
+    | ChecksRun
+    | AskedPerson
+    | AnsweredByPerson
+    | GenerationTaken
+    | ApplyStarted
+    | Noted
+    | WarningGiven
+    | RunInterrupted
     | TaskDispatched
     | ProposalSubmitted
     | ProposalReviewed

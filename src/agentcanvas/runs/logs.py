@@ -11,6 +11,7 @@ from agentcanvas.runs import events as e
 from agentcanvas.store import Event
 
 _COLLABORATION = frozenset(str(kind.__struct_config__.tag) for kind in e.COLLABORATION)
+_NOT_IN_CARDS = frozenset({"interactionId", "edgeId"})
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -39,10 +40,12 @@ class CollaborationLog:
 
     def line(self, event: Event) -> bytes:
         """{ts, runId, event, actor, provenance, payload}."""
-        return _line(event)
+        return _line(event, without=_NOT_IN_CARDS)
 
 
-def _line(event: Event, **more: int) -> bytes:
-    members = _members.decode(event.body)
+def _line(event: Event, *, without: frozenset[str] = frozenset(), **more: int) -> bytes:
+    members = {
+        name: value for name, value in _members.decode(event.body).items() if name not in without
+    }
     _, _, run_id = event.stream.rpartition("/")
     return msgspec.json.encode({"ts": event.at_ms, "runId": run_id, **more, **members})

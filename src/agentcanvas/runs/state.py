@@ -18,14 +18,18 @@ class RunStatus(StrEnum):
     NEW = "new"
     RUNNING = "running"
     PARKED = "parked"
+    INTERRUPTED = "interrupted"
     DONE = "done"
     STOPPED = "stopped"
 
 
 _MOVES = {
     RunStatus.NEW: frozenset({RunStatus.RUNNING}),
-    RunStatus.RUNNING: frozenset({RunStatus.PARKED, RunStatus.DONE, RunStatus.STOPPED}),
+    RunStatus.RUNNING: frozenset(
+        {RunStatus.PARKED, RunStatus.INTERRUPTED, RunStatus.DONE, RunStatus.STOPPED}
+    ),
     RunStatus.PARKED: frozenset({RunStatus.RUNNING, RunStatus.STOPPED}),
+    RunStatus.INTERRUPTED: frozenset({RunStatus.RUNNING, RunStatus.STOPPED}),
     RunStatus.DONE: frozenset[RunStatus](),
     RunStatus.STOPPED: frozenset[RunStatus](),
 }
@@ -101,6 +105,8 @@ def _after(state: RunState, entry: e.Recorded) -> RunState:
         case e.RunParked(payload=waiting):
             said = f"{waiting.person}: {waiting.question}"
             return change(_moved(state, RunStatus.PARKED), waits_for=said)
+        case e.RunInterrupted():
+            return _moved(state, RunStatus.INTERRUPTED)
         case e.RunResumed():
             return change(_moved(state, RunStatus.RUNNING), waits_for="")
         case e.RunEnded(payload=end):

@@ -12,11 +12,11 @@ import pytest
 from msgspec import UNSET
 
 from agentcanvas.agents.answers import JsonForm, asks_for
-from agentcanvas.agents.person import PersonAnswer, PersonAsk
 from agentcanvas.agents.runtime import Image, Outcome
 from agentcanvas.agents.runtimes.human import HumanRuntime
 from agentcanvas.clock import VirtualClock
 from agentcanvas.protocol.forms import StandardResponse
+from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.protocol.records import FailureClass, TextEvent
 from tests.agents.conftest import Events, turn
 

@@ -14,7 +14,6 @@ import msgspec
 from msgspec import UNSET, UnsetType, structs
 
 from agentcanvas.agents.answers import JsonForm, asks_for
-from agentcanvas.agents.person import PersonAnswer, PersonAsk
 from agentcanvas.agents.runtime import (
     UNSTAMPED,
     Emit,
@@ -25,6 +24,7 @@ from agentcanvas.agents.runtime import (
     failed,
 )
 from agentcanvas.clock import Clock
+from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.protocol.records import FailureClass, TextEvent
 
 _TRIES = 3

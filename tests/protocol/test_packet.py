@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from agentcanvas.agents.packet import Packet, Rule, Skill, packet_of
 from agentcanvas.protocol.kinds import (
     AttemptSummary,
     ContextFile,
@@ -13,6 +12,7 @@ from agentcanvas.protocol.kinds import (
     TaskConstraints,
     TaskContext,
 )
+from agentcanvas.protocol.packet import Packet, Rule, Skill, packet_of
 
 pytestmark = pytest.mark.req("S9")
 

@@ -16,7 +16,8 @@ class PersonAsk(Struct, frozen=True, kw_only=True):
     ``ask_id`` is the same after a resume, so that an open ask is found again. ``schema`` is the
     JSON Schema of the answer, absent for plain text; ``instruction`` says the same in words.
     ``deadline_ms`` is a moment of the wall clock; when it passes, ``default`` is taken, if there is
-    one. ``problem`` says why it is asked again.
+    one. ``problem`` says why it is asked again. ``scope`` says what it is about:
+    ``review:<task>``, ``plan:<interaction>``, ``task:<task>`` or ``turn:<turn>``.
     """
 
     ask_id: str

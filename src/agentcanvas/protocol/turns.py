@@ -1,0 +1,97 @@
+"""What the engine and an agent's host say to each other about one turn, inside ordinary messages.
+
+An ``Order`` is the ``input`` of a task.assign, a ``Report`` the ``output`` of its result. An agent
+that knows neither still understands the task: the rest of the message says it in the words of its
+dialect, and any text or JSON it answers with is read as a report.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import UNSET
+
+from agentcanvas.protocol.kinds import Outcome, TaskAssign, TaskResult
+from agentcanvas.protocol.packet import Rule, Skill
+from agentcanvas.protocol.records import FailureClass, ProposalRef, Usage
+from agentcanvas.protocol.values import Count, Maybe, Ordinal, Raw, Value, Word
+
+
+class Access(Word):
+    """What a turn may do with files (D8): nothing, read a generation, or work in its sandbox."""
+
+    NONE = "none"
+    READ = "read"
+    WORK = "work"
+
+
+class Order(Value, frozen=True, kw_only=True):
+    """One turn: what is asked, in which part, and where.
+
+    ``turn_id`` stays the same over attempts. ``number`` counts the turns of this role in its
+    interaction, ``revision`` the reviews that sent the task back, ``attempt`` the tries that were
+    cut off (D18). ``generation`` is the frozen base (D7). ``answer_schema`` is the JSON Schema of
+    a typed answer.
+    """
+
+    message: str
+    turn_id: str
+    run_id: str
+    role: str = ""
+    number: Ordinal = 1
+    revision: Count = 0
+    attempt: Ordinal = 1
+    access: Access = Access.NONE
+    generation: Maybe[Count] = UNSET
+    answer_schema: Maybe[Raw] = UNSET
+    rules: tuple[Rule, ...] = ()
+    skills: tuple[Skill, ...] = ()
+
+
+class Report(Value, frozen=True, kw_only=True):
+    """What came of a turn; ``breach`` says why the answer lacks the form that was asked for."""
+
+    text: str = ""
+    value: Maybe[Raw] = UNSET
+    breach: str = ""
+    proposal: Maybe[ProposalRef] = UNSET
+    summary: str = ""
+    usage: Maybe[Usage] = UNSET
+    failure: Maybe[FailureClass] = UNSET
+    timed_out: bool = False
+    notes: tuple[str, ...] = ()
+
+
+_orders = msgspec.json.Decoder(Order)
+_reports = msgspec.json.Decoder(Report)
+
+
+def order_in(assign: TaskAssign) -> Order | None:
+    """The order in a task; None when it was sent by somebody who gives none."""
+    if assign.input is UNSET:
+        return None
+    try:
+        return _orders.decode(assign.input)
+    except msgspec.MsgspecError:
+        return None
+
+
+def report_in(result: TaskResult) -> Report:
+    """The report in a result, made up from its words where the agent gives none."""
+    if result.output is not UNSET:
+        try:
+            return _reports.decode(result.output)
+        except msgspec.MsgspecError:
+            pass
+    said = _text(result.output) if result.output is not UNSET else ""
+    text = said or result.summary or result.implementation_notes or ""
+    return Report(
+        text=text,
+        value=result.output,
+        summary=result.summary or "",
+        timed_out=result.status is Outcome.TIMEOUT,
+    )
+
+
+def _text(raw: Raw) -> str:
+    value = msgspec.json.decode(raw)
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
