@@ -6,6 +6,7 @@ left to ``guard``, ``session`` and ``router``; speaking to it over a connection 
 
 from __future__ import annotations
 
+from asyncio import Future
 from collections.abc import Callable, Sequence
 from enum import Enum
 from hashlib import blake2b
@@ -187,10 +188,22 @@ class Unit(Protocol):
         """Acknowledge a parcel; tell whether that was news."""
         ...
 
+    def withdraw(self, session: str, sender: str, message_id: str) -> bool:
+        """Take back a message that nobody has taken over; tell whether it was still there."""
+        ...
+
 
 class Transacting(Protocol):
     """A broker whose mail is in the store, so that mail and records can be one (D2, D3)."""
 
     async def transact(self, work: Callable[[Unit], T]) -> T:
         """Run ``work`` in the writer's thread, all or nothing; return its result."""
+        ...
+
+    def submit(self, work: Callable[[Unit], T]) -> Future[T]:
+        """Queue the same without waiting; what is queued is written in this order."""
+        ...
+
+    async def waiting(self, agent: str) -> Sequence[tuple[int, Envelope]]:
+        """Read what waits for an agent, each with its number, without taking any of it."""
         ...

@@ -21,6 +21,7 @@ from agentcanvas.hub import intake, mailbox
 from agentcanvas.hub.broker import Outcome, Post, Receipt
 from agentcanvas.hub.delivery import DeliveryRules
 from agentcanvas.hub.mailbox import Kept
+from agentcanvas.hub.router import key_of
 from agentcanvas.store import Store, Transaction
 
 T = TypeVar("T")
@@ -59,6 +60,13 @@ class Mail:
     def take_over(self, number: int) -> bool:
         """Acknowledge a parcel; tell whether that was news."""
         return bool(self.take_over_all([number]))
+
+    def withdraw(self, session: str, sender: str, message_id: str) -> bool:
+        """Take back a message that nobody has taken over; tell whether it was still there."""
+        key = key_of(message_id)
+        gone = mailbox.withdraw(self.transaction, session, sender, key, message_id)
+        self.changes.gone += gone
+        return bool(gone)
 
     def take_over_all(self, numbers: Sequence[int]) -> set[int]:
         """Acknowledge parcels; return those for which it was news."""

@@ -125,6 +125,27 @@ def take_over(transaction: Transaction, numbers: Collection[int]) -> list[tuple[
     return taken
 
 
+def withdraw(
+    transaction: Transaction, session: str, sender: str, key: int, id_: str
+) -> list[tuple[int, str]]:
+    """Take back a message that nobody has taken over; return its letters, none if too late."""
+    letters = transaction.query(
+        "SELECT seq FROM hub_letters WHERE key = ? AND id = ? AND session = ? AND sender = ?",
+        (key, id_, session, sender),
+    )
+    return take_over(transaction, [number for (number,) in letters])
+
+
+def waiting_for(look: Snapshot, agent: str) -> list[tuple[int, Envelope]]:
+    """Read the messages that wait for an agent, in order, without taking any of them."""
+    rows = look.query(
+        "SELECT seq FROM hub_letters INDEXED BY hub_letters_waiting "
+        "WHERE recipient = ? AND state = 0 ORDER BY seq",
+        (agent,),
+    )
+    return [(number, content(look, number)[0]) for (number,) in rows]
+
+
 def open_inbox(transaction: Transaction, agent: str) -> list[Waiting]:
     """Note that somebody may see the mail from now on; return what waits, in order."""
     transaction.execute(

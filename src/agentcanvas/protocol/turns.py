@@ -27,15 +27,16 @@ class Access(Word):
 class Order(Value, frozen=True, kw_only=True):
     """One turn: what is asked, in which part, and where.
 
-    ``turn_id`` stays the same over attempts. ``number`` counts the turns of this role in its
-    interaction, ``revision`` the reviews that sent the task back, ``attempt`` the tries that were
-    cut off (D18). ``generation`` is the frozen base (D7). ``answer_schema`` is the JSON Schema of
-    a typed answer.
+    ``turn_id`` stays the same over attempts, ``task_id`` over revisions too. ``number`` counts the
+    turns of this role in its interaction, ``revision`` the reviews that sent the task back,
+    ``attempt`` the tries that were cut off (D18). ``generation`` is the frozen base (D7).
+    ``answer_schema`` is the JSON Schema of a typed answer.
     """
 
     message: str
     turn_id: str
     run_id: str
+    task_id: str = ""
     role: str = ""
     number: Ordinal = 1
     revision: Count = 0

@@ -67,6 +67,20 @@ class Landed(Wire, frozen=True):
     task_id: str
     files: tuple[str, ...]
     commit: str | None = None
+    transaction: str = ""
+
+
+class Failure(Wire, frozen=True):
+    """Why a task brought nothing to judge."""
+
+    task_id: str
+    reason: str
+
+
+class Discarded(Wire, frozen=True):
+    """A candidate that nobody landed (D6)."""
+
+    proposal_id: str
 
 
 class Undone(Wire, frozen=True):
@@ -103,6 +117,7 @@ class TurnBegun(Wire, frozen=True):
     task_id: str = ""
     attempt: int = 1
     revision: int = 0
+    generation: int | None = None
 
 
 class TurnDone(Wire, frozen=True):
@@ -150,6 +165,7 @@ class PersonAnswered(Wire, frozen=True):
     ask_id: str
     person: str
     answer: str = ""
+    content: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class Base(Wire, frozen=True):
@@ -182,11 +198,12 @@ class Waiting(Wire, frozen=True):
 
 
 class End(Wire, frozen=True):
-    """Why a run ended; ``head`` is the workspace's commit then."""
+    """Why a run or an interaction ended, with what; ``head`` is the workspace's commit then."""
 
     reason: str
     done: bool
     head: str | None = None
+    result: str = ""
 
 
 class _Event(
@@ -245,6 +262,18 @@ class ProposalUndone(_Event, frozen=True, kw_only=True, tag="proposal_undone"):
     """A change was taken back."""
 
     payload: Undone
+
+
+class ProposalDiscarded(_Event, frozen=True, kw_only=True, tag="proposal_discarded"):
+    """A candidate was let go."""
+
+    payload: Discarded
+
+
+class TaskFailed(_Event, frozen=True, kw_only=True, tag="task_failed"):
+    """A task ended without a proposal."""
+
+    payload: Failure
 
 
 class ApplyStarted(_Event, frozen=True, kw_only=True, tag="apply_started"):
@@ -351,6 +380,8 @@ RunEvent = (
     | AnsweredByPerson
     | GenerationTaken
     | ApplyStarted
+    | TaskFailed
+    | ProposalDiscarded
     | Noted
     | WarningGiven
     | RunInterrupted

@@ -5,12 +5,27 @@ They are for people and other tools; the product reads the store.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import msgspec
 
+from agentcanvas.proposals.model import Decision
 from agentcanvas.runs import events as e
 from agentcanvas.store import Event
 
 _COLLABORATION = frozenset(str(kind.__struct_config__.tag) for kind in e.COLLABORATION)
+_INTERACTION = frozenset(
+    str(kind.__struct_config__.tag)
+    for kind in (
+        e.InteractionStarted,
+        e.InteractionEnded,
+        e.TurnStarted,
+        e.TurnEnded,
+        e.ProposalSubmitted,
+        e.ProposalReviewed,
+        e.ProposalLanded,
+    )
+)
 _NOT_IN_CARDS = frozenset({"interactionId", "edgeId"})
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -49,3 +64,52 @@ def _line(event: Event, *, without: frozenset[str] = frozenset(), **more: int) -
     }
     _, _, run_id = event.stream.rpartition("/")
     return msgspec.json.encode({"ts": event.at_ms, "runId": run_id, **more, **members})
+
+
+class InteractionLog:
+    """What happened between agents, by day: ``logs/<flow>/<date>.jsonl`` (V3)."""
+
+    name = "interaction"
+
+    def path(self, event: Event) -> str | None:
+        """One file a flow and day, in UTC."""
+        if event.kind not in _INTERACTION:
+            return None
+        flow = event.stream.partition("/")[0]
+        day = datetime.fromtimestamp(event.at_ms / 1000, UTC).strftime("%Y-%m-%d")
+        return f"logs/{flow}/{day}.jsonl"
+
+    def line(self, event: Event) -> bytes:
+        """{ts, flow, interactionId, edgeId, event, …}."""
+        said = e.from_row(event).event
+        head = {
+            "ts": event.at_ms,
+            "flow": event.stream.partition("/")[0],
+            "interactionId": said.interaction_id or "",
+            "edgeId": said.edge_id or "",
+        }
+        return msgspec.json.encode(head | _interaction(said))
+
+
+def _interaction(event: e.RunEvent) -> dict[str, object]:
+    match event:
+        case e.InteractionStarted(payload=configured):
+            return {"event": "configured", "data": configured}
+        case e.TurnStarted(payload=begun):
+            what = {"step": begun.turn_id, "from": event.actor, "to": begun.to}
+            return {"event": "step", **what, "note": begun.text}
+        case e.TurnEnded(payload=done):
+            what = {"step": done.turn_id, "from": event.actor, "to": "engine"}
+            return {"event": "step", **what, "note": done.text or done.reason}
+        case e.InteractionEnded(payload=end):
+            return {"event": "terminated", "reason": end.reason}
+        case e.ProposalSubmitted():
+            return {"event": "proposal_created", "data": {"agentId": event.actor}}
+        case e.ProposalReviewed(payload=review) if review.decision is Decision.REJECT:
+            return {"event": "proposal_rejected", "reason": review.reason or ""}
+        case e.ProposalReviewed(payload=review):
+            return {"event": "proposal_reviewed", "data": {"decision": review.decision}}
+        case e.ProposalLanded(payload=landed):
+            return {"event": "proposal_applied", "data": {"files": landed.files}}
+        case _:
+            raise AssertionError(f"{e.kind_of(event)} is not in the interaction log")

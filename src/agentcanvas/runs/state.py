@@ -22,6 +22,11 @@ class RunStatus(StrEnum):
     DONE = "done"
     STOPPED = "stopped"
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, well or not."""
+        return self in (RunStatus.DONE, RunStatus.STOPPED)
+
 
 _MOVES = {
     RunStatus.NEW: frozenset({RunStatus.RUNNING}),
@@ -31,7 +36,7 @@ _MOVES = {
     RunStatus.PARKED: frozenset({RunStatus.RUNNING, RunStatus.STOPPED}),
     RunStatus.INTERRUPTED: frozenset({RunStatus.RUNNING, RunStatus.STOPPED}),
     RunStatus.DONE: frozenset[RunStatus](),
-    RunStatus.STOPPED: frozenset[RunStatus](),
+    RunStatus.STOPPED: frozenset({RunStatus.RUNNING}),  # by ``resume``
 }
 
 
@@ -71,6 +76,7 @@ class RunState(msgspec.Struct, frozen=True):
     tasks: dict[str, TaskState] = {}
     waits_for: str = ""
     reason: str = ""
+    result: str = ""
     landed: tuple[str, ...] = ()
     commit: str | None = None
     head: str | None = None
@@ -108,10 +114,11 @@ def _after(state: RunState, entry: e.Recorded) -> RunState:
         case e.RunInterrupted():
             return _moved(state, RunStatus.INTERRUPTED)
         case e.RunResumed():
-            return change(_moved(state, RunStatus.RUNNING), waits_for="")
+            return change(_moved(state, RunStatus.RUNNING), waits_for="", reason="")
         case e.RunEnded(payload=end):
             ended = _moved(state, RunStatus.DONE if end.done else RunStatus.STOPPED)
-            return change(ended, reason=end.reason, head=end.head or state.head, waits_for="")
+            head = end.head or state.head
+            return change(ended, reason=end.reason, result=end.result, head=head, waits_for="")
         case e.ProposalLanded(payload=landed):
             files = tuple(dict.fromkeys((*state.landed, *landed.files)))
             state = change(state, landed=files, commit=landed.commit or state.commit)
@@ -143,6 +150,10 @@ def _after_collaboration(state: RunState, event: e.RunEvent) -> RunState:
             if review.applied_at is not None:
                 status = TaskStatus.APPLIED
             return _with_task(state, review.task_id, status=status, reason=review.reason or "")
+        case e.TaskFailed(payload=failure):
+            return _with_task(
+                state, failure.task_id, status=TaskStatus.FAILED, reason=failure.reason
+            )
         case e.Announced(payload=announced):
             return _touched(state, announced.worker_id, announced.touched_files)
         case _:

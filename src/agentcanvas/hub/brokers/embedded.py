@@ -37,6 +37,7 @@ from agentcanvas.hub.deadletters import Cause
 from agentcanvas.hub.delivery import DeliveryRules, Letter
 from agentcanvas.hub.inbox import Content, Contents, Hands, LiveInbox
 from agentcanvas.hub.mailbox import Waiting
+from agentcanvas.protocol.envelope import Envelope
 from agentcanvas.store import Snapshot, Store
 
 T = TypeVar("T")
@@ -142,6 +143,14 @@ class EmbeddedBroker:
     async def transact(self, work: Callable[[Unit], T]) -> T:
         """Run ``work`` in the writer's thread, all or nothing; return its result."""
         return await self.commits.work(work)
+
+    def submit(self, work: Callable[[Unit], T]) -> asyncio.Future[T]:
+        """Queue the same without waiting; what is queued is written in this order."""
+        return self.commits.work(work)
+
+    async def waiting(self, agent: str) -> list[tuple[int, Envelope]]:
+        """Read what waits for an agent, each with its number, without taking any of it."""
+        return await self._store.read(lambda look: mailbox.waiting_for(look, agent))
 
     def statistics(self) -> BrokerStatistics:
         """Tell what has been done, and how it stands."""

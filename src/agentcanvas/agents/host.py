@@ -1,0 +1,353 @@
+"""A member at work: takes tasks from its mailbox, runs turns, hands in what changed (D40).
+
+It speaks to the hub like any other agent, over a connection, and knows nothing of the engine. Every
+task ends with a message (H8), whatever its runtime does. One agent has one head: its turns run one
+after the other; a newer attempt of a turn ends the older one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+from msgspec import UNSET, Struct
+
+from agentcanvas.agents.answers import AnswerForm, JsonForm
+from agentcanvas.agents.handing_in import HandedIn, hand_in
+from agentcanvas.agents.limited import Limited, Progress
+from agentcanvas.agents.place import Place, keep_attempt, place_for
+from agentcanvas.agents.prompt import render
+from agentcanvas.agents.recorded import Recorded
+from agentcanvas.agents.runtime import Emit, Outcome, Runtime, Turn, TurnResult, failed
+from agentcanvas.agents.stoppable import Stoppable
+from agentcanvas.clock import Clock
+from agentcanvas.errors import AgentCanvasError, Disconnected
+from agentcanvas.hub.client import Connection, Delivery
+from agentcanvas.protocol import kinds
+from agentcanvas.protocol.envelope import AgentRef, Envelope
+from agentcanvas.protocol.forms import StandardResponse
+from agentcanvas.protocol.ids import new_id
+from agentcanvas.protocol.kinds import (
+    AgentStatus,
+    Heartbeat,
+    Kind,
+    TaskAssign,
+    TaskCancel,
+    TaskProgress,
+    TaskResult,
+)
+from agentcanvas.protocol.limits import HeartbeatLimits, TaskLimits
+from agentcanvas.protocol.packet import Packet, packet_of
+from agentcanvas.protocol.records import FailureClass
+from agentcanvas.protocol.turns import Access, Order, Report, order_in
+from agentcanvas.protocol.values import freeze
+from agentcanvas.sandbox.confine import Confinement, Network
+
+_LONGEST_TEXT = 100_000
+_ACCEPT_AFTER_S = 1.0
+"""A turn that ends sooner is taken over and answered in one go."""
+
+
+class Member(Struct, frozen=True, kw_only=True):
+    """What a host has to know of its agent; time limits in seconds."""
+
+    id: str
+    env: tuple[str, ...] = ()
+    network: Network = Network.NONE
+    timeout_s: float | None = 1800.0
+    silent_s: float | None = 300.0
+    capabilities: tuple[str, ...] = ()
+
+
+class Host:
+    """One member, on one connection."""
+
+    def __init__(
+        self,
+        member: Member,
+        runtime: Runtime,
+        connection: Connection,
+        *,
+        workspace: Path,
+        confinement: Confinement,
+        clock: Clock,
+        keep: Emit,
+        next_seq: int = 0,
+        beats: HeartbeatLimits = HeartbeatLimits(),  # noqa: B008  # frozen
+        limits: TaskLimits = TaskLimits(),  # noqa: B008  # frozen
+    ) -> None:
+        self._member = member
+        self._connection = connection
+        self._workspace = workspace
+        self._confinement = confinement
+        self._clock = clock
+        self._beats = beats
+        self._stoppable = Stoppable(Limited(runtime, clock, self._progress, limits=limits))
+        self._runtime = Recorded(self._stoppable, clock, keep, next_seq=next_seq)
+        self._head = anyio.Lock()
+        self._asked: dict[str, Delivery] = {}
+
+    async def serve(self) -> None:
+        """Work until the connection ends or the task is cancelled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._beat)
+            try:
+                async for delivery in self._connection.receive():
+                    await self._take(delivery, tasks)
+            except Disconnected:
+                pass
+            tasks.cancel_scope.cancel()
+
+    async def _take(self, delivery: Delivery, tasks: anyio.abc.TaskGroup) -> None:
+        body = delivery.envelope.body
+        if isinstance(body, TaskAssign):
+            order = order_in(body) or _order_of_a_stranger(delivery.envelope, body)
+            if order.turn_id in self._asked:
+                await self._stoppable.stop(order.turn_id, "a newer attempt has begun")
+            self._asked[order.turn_id] = delivery
+            tasks.start_soon(self._answer, delivery, body, order)
+            return
+        if isinstance(body, TaskCancel) and body.target_id is not UNSET:
+            for turn_id, asked in list(self._asked.items()):
+                if body.target_id in (asked.envelope.id, asked.envelope.task_id):
+                    await self._stoppable.stop(turn_id, body.reason or "cancelled")
+        await delivery.ack()
+
+    async def _answer(self, delivery: Delivery, assign: TaskAssign, order: Order) -> None:
+        """Run one turn and send its result; taking the task over goes with it if it is quick."""
+        started = self._clock.monotonic()
+        taken = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._accept_later, delivery, taken)
+            async with self._head:
+                result = await self._turn(order, assign)
+            tasks.cancel_scope.cancel()
+        if self._asked.get(order.turn_id) is delivery:
+            del self._asked[order.turn_id]
+        result = msgspec.structs.replace(
+            result, duration_ms=round((self._clock.monotonic() - started) * 1000)
+        )
+        reply = self._reply(delivery.envelope, result)
+        if taken.is_set():
+            await self._send(reply)
+            return
+        async with anyio.create_task_group() as both:  # one commit for the two of them
+            both.start_soon(delivery.ack)
+            both.start_soon(self._send, reply)
+
+    async def _send(self, reply: Envelope) -> None:
+        """Send the end of a task; what cannot be sent must not end the agent with it."""
+        try:
+            await self._connection.send(reply)
+        except Disconnected:
+            raise
+        except AgentCanvasError as refusal:
+            body = TaskResult(
+                task_id=reply.task_id or UNSET,
+                status=kinds.Outcome.FAILED,
+                error_code=refusal.code,
+                error_message=f"The answer could not be sent: {refusal}",
+            )
+            with suppress(AgentCanvasError):
+                await self._connection.send(
+                    msgspec.structs.replace(reply, id=new_id(), kind=Kind.TASK_FAIL, body=body)
+                )
+
+    async def _accept_later(self, delivery: Delivery, taken: anyio.Event) -> None:
+        await self._clock.sleep(_ACCEPT_AFTER_S)
+        with anyio.CancelScope(shield=True):
+            taken.set()
+            await delivery.ack()
+            accept = kinds.TaskAccept(task_id=delivery.envelope.task_id or UNSET)
+            await self._connection.send(self._message(delivery.envelope, Kind.TASK_ACCEPT, accept))
+
+    async def _turn(self, order: Order, assign: TaskAssign) -> TaskResult:
+        task = assign.task_id
+        try:
+            place = await place_for(
+                order,
+                self._member.id,
+                self._workspace,
+                self._confinement,
+                network=self._member.network,
+            )
+            packet = _packet(assign, order)
+            turn = self._turn_of(order, packet, place)
+            result = await self._runtime.run(turn, lambda _: None)
+            handed_in = await self._hand_in(place, order, packet, result)
+        except AgentCanvasError as error:
+            result, handed_in = failed(str(error), FailureClass.CRASH), None
+        return _task_result(task, result, handed_in)
+
+    async def _hand_in(
+        self, place: Place | None, order: Order, packet: Packet, result: TurnResult
+    ) -> HandedIn | None:
+        if place is None or place.sandbox is None:
+            return None
+        if result.outcome is Outcome.OK:
+            return await hand_in(place.sandbox, order, packet, result, self._clock)
+        await keep_attempt(place.sandbox, msgspec.structs.replace(order, attempt=order.attempt + 1))
+        return None
+
+    def _turn_of(self, order: Order, packet: Packet, place: Place | None) -> Turn:
+        form = _form(order)
+        folder = place.view.tree if place else None
+        prompt = render(packet, folder, form=form)
+        return Turn(
+            turn_id=order.turn_id,
+            run_id=order.run_id,
+            agent_id=self._member.id,
+            prompt=prompt,
+            role=order.role,
+            number=order.number,
+            task_id=packet.task_id,
+            revision=order.revision,
+            attempt=order.attempt,
+            form=form,
+            place=place.view if place else None,
+            env=self._member.env,
+            timeout_s=self._member.timeout_s,
+            silent_s=self._member.silent_s,
+        )
+
+    # -- signs of life ---------------------------------------------------------------------------
+
+    async def _beat(self) -> None:
+        while True:
+            await self._clock.sleep(self._beats.interval_s)
+            busy = len(self._asked)
+            status = AgentStatus.BUSY if busy else AgentStatus.IDLE
+            beat = Heartbeat(
+                status=status,
+                load=min(1.0, float(busy)),
+                tasks_running=min(1, busy),
+                tasks_queued=max(0, busy - 1),
+                capabilities=self._member.capabilities,
+            )
+            await self._connection.send(
+                Envelope(
+                    id=new_id(),
+                    kind=Kind.HEARTBEAT,
+                    time=self._clock.now(),
+                    sender=AgentRef(self._member.id),
+                    body=beat,
+                )
+            )
+
+    async def _progress(self, progress: Progress) -> None:
+        delivery = self._asked.get(progress.turn_id)
+        if delivery is None:
+            return
+        body = TaskProgress(
+            task_id=delivery.envelope.task_id or UNSET,
+            status="in_progress",
+            current_step=progress.current_step or UNSET,
+            files_modified_so_far=progress.files,
+        )
+        await self._connection.send(self._message(delivery.envelope, Kind.TASK_PROGRESS, body))
+
+    # -- messages --------------------------------------------------------------------------------
+
+    def _reply(self, asked: Envelope, result: TaskResult) -> Envelope:
+        well = result.status is kinds.Outcome.SUCCESS
+        return self._message(asked, Kind.TASK_COMPLETE if well else Kind.TASK_FAIL, result)
+
+    def _message(self, asked: Envelope, kind: Kind, body: Any) -> Envelope:
+        return Envelope(
+            id=new_id(),
+            kind=kind,
+            time=self._clock.now(),
+            sender=AgentRef(self._member.id),
+            recipient=asked.sender,
+            session=asked.session,
+            body=body,
+            reply_to=asked.id,
+            correlation_id=asked.correlation_id or asked.id,
+            priority=asked.priority,
+        )
+
+
+def asker(connection: Connection, agent_id: str, clock: Clock) -> Callable[..., Awaitable[str]]:
+    """How a turn asks another member: an ordinary task over the agent's own connection (D23)."""
+
+    async def ask(turn: Turn, to: str, text: str) -> str:
+        envelope = Envelope(
+            id=new_id(),
+            kind=Kind.TASK_ASSIGN,
+            time=clock.now(),
+            sender=AgentRef(agent_id),
+            recipient=AgentRef(to),
+            session=turn.run_id,
+            body=TaskAssign(task_id=f"{turn.turn_id}/{new_id()[:8]}", input=freeze(text)),
+            timeout_ms=round(turn.timeout_s * 1000) if turn.timeout_s else UNSET,
+        )
+        delivery = await connection.request(envelope, timeout_s=turn.timeout_s)
+        await delivery.ack()
+        body = delivery.envelope.body
+        if not isinstance(body, TaskResult) or delivery.envelope.kind is not Kind.TASK_COMPLETE:
+            said = getattr(body, "error_message", UNSET) or getattr(body, "message", UNSET)
+            raise AgentCanvasError(f"{to} did not answer: {said or delivery.envelope.kind}")
+        return body.summary or ""
+
+    return ask
+
+
+def _order_of_a_stranger(envelope: Envelope, assign: TaskAssign) -> Order:
+    """A task from somebody who gives no orders: a plain question without files."""
+    return Order(
+        message=packet_of(assign).task,
+        turn_id=envelope.id,
+        run_id=envelope.session or "default",
+    )
+
+
+def _packet(assign: TaskAssign, order: Order) -> Packet:
+    plain = msgspec.structs.replace(assign, input=freeze(order.message), task_id=order.task_id)
+    return packet_of(plain, rules=order.rules, skills=order.skills)
+
+
+def _form(order: Order) -> AnswerForm | None:
+    if order.answer_schema is not UNSET:
+        return JsonForm(msgspec.json.decode(order.answer_schema, type=dict[str, Any]))
+    return StandardResponse if order.access is Access.WORK else None
+
+
+def _task_result(task: Any, result: TurnResult, handed_in: HandedIn | None) -> TaskResult:
+    well = result.outcome is Outcome.OK
+    typed = well and not result.breach and not isinstance(result.value, StandardResponse)
+    report = Report(
+        text=_within_reason(result.text),
+        value=freeze(result.value) if typed and result.value is not UNSET else UNSET,
+        breach=result.breach,
+        proposal=handed_in.ref if handed_in else UNSET,
+        summary=handed_in.summary if handed_in else "",
+        usage=result.usage,
+        failure=result.error_class or UNSET,
+        timed_out=result.outcome in (Outcome.TIMEOUT, Outcome.STALLED),
+        notes=(*result.notes, *(handed_in.notes if handed_in else ())),
+    )
+    return TaskResult(
+        task_id=task,
+        status=kinds.Outcome.SUCCESS if well else _unwell(result),
+        output=freeze(report),
+        summary=_within_reason((handed_in.summary if handed_in else result.text) or result.error),
+        error_code=UNSET if well else (result.error_class or FailureClass.UNKNOWN).value.upper(),
+        error_message=UNSET if well else result.error,
+    )
+
+
+def _within_reason(text: str) -> str:
+    """What a message can carry; the whole of it is in the transcript."""
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    half = _LONGEST_TEXT // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out]\n{text[-half:]}"
+
+
+def _unwell(result: TurnResult) -> kinds.Outcome:
+    timed_out = result.outcome in (Outcome.TIMEOUT, Outcome.STALLED)
+    return kinds.Outcome.TIMEOUT if timed_out else kinds.Outcome.FAILED

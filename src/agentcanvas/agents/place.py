@@ -1,0 +1,78 @@
+"""Where a turn works: nowhere, in a read-only view of a generation, or in its sandbox (D8, D18).
+
+A new task starts from its generation, a revision goes on where the last turn ended, and after an
+interruption work/ goes back to the turn's start; what the cut-off attempt had done is kept beside.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+from msgspec import UNSET, Struct
+
+from agentcanvas.agents.confined import tag_of
+from agentcanvas.errors import SandboxError, Unpatchable
+from agentcanvas.protocol.turns import Access, Order
+from agentcanvas.sandbox.confine import Confinement, Network, View
+from agentcanvas.sandbox.diff import make_patch
+from agentcanvas.sandbox.generation import Generation, load_generation
+from agentcanvas.sandbox.paths import get_sandbox_paths
+from agentcanvas.sandbox.prepare import Sandbox, open_sandbox, prepare_sandbox, restore_work
+from agentcanvas.sandbox.private_git import make_private_git
+from agentcanvas.sandbox.process_tree import end_leftovers
+from agentcanvas.sandbox.views import reader_view, worker_view
+
+
+class Place(Struct, frozen=True):
+    """What a turn's processes see; ``sandbox`` is there when it may change files."""
+
+    view: View
+    sandbox: Sandbox | None = None
+
+
+async def place_for(
+    order: Order,
+    agent_id: str,
+    workspace: Path,
+    confinement: Confinement,
+    *,
+    network: Network = Network.NONE,
+) -> Place | None:
+    """Prepare the place of a turn; None for one that has nothing to do with files."""
+    if order.access is Access.NONE or order.generation is UNSET:
+        return None
+    base = await load_generation(workspace, order.run_id, order.generation)
+    if order.access is Access.READ:
+        return Place(reader_view(base, agent_id, network=network))
+    sandbox = await _sandbox_for(order, agent_id, base)
+    view = worker_view(sandbox, network=network)
+    await make_private_git(base, view.tree, confinement.places(view).objects)
+    return Place(view, sandbox)
+
+
+async def _sandbox_for(order: Order, agent_id: str, base: Generation) -> Sandbox:
+    paths = get_sandbox_paths(base.workspace, base.run_id, agent_id)
+    if not paths.record.exists():
+        return await prepare_sandbox(base, agent_id)
+    sandbox = await open_sandbox(base.workspace, base.run_id, agent_id)
+    if order.attempt > 1:
+        await end_leftovers(tag_of(worker_view(sandbox)))
+        await keep_attempt(sandbox, order)
+    elif order.revision and sandbox.base.number == base.number:
+        return sandbox  # a revision goes on where it ended, unless the ground has moved
+    return await restore_work(sandbox, base)
+
+
+async def keep_attempt(sandbox: Sandbox, order: Order) -> Path | None:
+    """Keep what a turn that did not end well had changed, as ``attempt-N.patch``."""
+    try:
+        patch = await make_patch(sandbox)
+    except (SandboxError, Unpatchable):
+        return None  # half-written files of a killed process; there is nothing to keep
+    if not patch.text:
+        return None
+    name = f"attempt-{max(1, order.attempt - 1)}.patch"
+    target = sandbox.paths.proposal_dir / name
+    await anyio.Path(target).write_bytes(patch.text)
+    return target

@@ -1,0 +1,157 @@
+"""Bringing a team to a run: for each agent of the flow a connection, a runtime and a host.
+
+The one place that knows which runtime a word in a flow stands for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from agentcanvas.agents.host import Host, Member, asker
+from agentcanvas.agents.runtime import Runtime
+from agentcanvas.agents.runtimes.command import CommandRuntime
+from agentcanvas.agents.runtimes.human import HumanRuntime
+from agentcanvas.agents.runtimes.python import PythonRuntime
+from agentcanvas.agents.runtimes.script import ScriptRuntime, load_script
+from agentcanvas.clock import Clock
+from agentcanvas.errors import FlowError
+from agentcanvas.flows.team import Agent, NetworkMode
+from agentcanvas.flows.team import Runtime as Said
+from agentcanvas.hub.client import Connection
+from agentcanvas.hub.guard import Principal
+from agentcanvas.hub.hub import Hub
+from agentcanvas.hub.transports.memory import connect
+from agentcanvas.protocol.limits import Limits
+from agentcanvas.runs.crew import CrewCall
+from agentcanvas.sandbox.confine import Network
+
+TURN_S = 1800.0
+SILENT_S = 300.0
+
+
+class LocalCrew:
+    """Hosts in this process; ``functions`` are Python agents by their ids."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        clock: Clock,
+        *,
+        limits: Limits | None = None,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> None:
+        self._hub = hub
+        self._clock = clock
+        self._limits = limits or Limits()
+        self._functions = dict(functions or {})
+
+    @asynccontextmanager
+    async def __call__(self, call: CrewCall) -> AsyncIterator[None]:
+        """Have everybody at work until the block ends; then nothing of theirs is left."""
+        async with AsyncExitStack() as stack:
+            hosts = []
+            for agent in call.flow.agents:
+                connection = await stack.enter_async_context(
+                    connect(self._hub, Principal(agent.id), capabilities=[agent.role])
+                )
+                hosts.append(self._host(agent, call, connection))
+            raised: Exception | None = None
+            async with anyio.create_task_group() as tasks:
+                for host in hosts:
+                    tasks.start_soon(host.serve)
+                try:
+                    yield
+                except Exception as error:  # noqa: BLE001 - raised again below
+                    raised = error
+                finally:
+                    tasks.cancel_scope.cancel()
+            if raised is not None:
+                raise raised
+
+    def _host(self, agent: Agent, call: CrewCall, connection: Connection) -> Host:
+        said = agent.runtime or Said()
+        is_person = said.kind == "human"
+        return Host(
+            Member(
+                id=agent.id,
+                env=said.env,
+                network=_network(agent),
+                timeout_s=_seconds(said.timeout_ms, None if is_person else TURN_S),
+                silent_s=None if is_person else _seconds(said.silent_ms, SILENT_S),
+                capabilities=(agent.role,),
+            ),
+            self._runtime(agent, said, call, connection),
+            connection,
+            workspace=call.workspace,
+            confinement=call.confinement,
+            clock=self._clock,
+            keep=call.keep(agent.id),
+            next_seq=call.spoken.get(agent.id, 0),
+            beats=self._limits.heartbeat,
+            limits=self._limits.task,
+        )
+
+    def _runtime(self, agent: Agent, said: Said, call: CrewCall, connection: Connection) -> Runtime:
+        if agent.id in self._functions:
+            return PythonRuntime(self._functions[agent.id], self._clock)
+        match said.kind:
+            case "command" if said.command is not None:
+                return CommandRuntime(said.command, call.confinement, self._clock)
+            case "script" if said.script is not None:
+                script = load_script(call.workspace / said.script)
+                ask = asker(connection, agent.id, self._clock)
+                return ScriptRuntime(script, self._clock, call.confinement, ask_member=ask)
+            case "python" if said.call is not None:
+                return PythonRuntime(_function(said.call), self._clock)
+            case "human":
+                person = said.options.get("person", "you")
+                return HumanRuntime(str(person), call.ask_person, self._clock)
+        raise FlowError(
+            f"The runtime '{said.kind}' of {agent.id} is not available; use command, script, "
+            "python or human, and say what to run."
+        )
+
+
+def check_crew(agents: tuple[Agent, ...], workspace: Path) -> None:
+    """Refuse a team before anything starts, with the sentence that a run would end with."""
+    for agent in agents:
+        said = agent.runtime or Said()
+        known = {"command": said.command, "script": said.script, "python": said.call, "human": True}
+        if not known.get(said.kind):
+            raise FlowError(
+                f"The runtime '{said.kind}' of {agent.id} is not available, or lacks what it "
+                "needs; use command (with command:), script (with script:), python (with call:) "
+                "or human."
+            )
+        if said.script is not None:
+            load_script(workspace / said.script)
+
+
+def _seconds(ms: int | None, default: float | None) -> float | None:
+    return default if ms is None else ms / 1000
+
+
+def _network(agent: Agent) -> Network:
+    said = agent.runtime.network if agent.runtime else None
+    if said is None or said.mode is NetworkMode.NONE:
+        return Network.NONE
+    if said.mode is NetworkMode.OPEN:
+        return Network.OPEN
+    raise FlowError(f"The network '{said.mode}' of {agent.id} is not available; use none or open.")
+
+
+def _function(name: str) -> Callable[..., Any]:
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as wrong:
+        raise FlowError(f"The function {name} cannot be imported: {wrong}.") from wrong
+    if not callable(found):
+        raise FlowError(f"{name} is not a function; name one as package.module:function.")
+    return found  # type: ignore[no-any-return]  # whatever the user's module holds

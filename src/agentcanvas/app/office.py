@@ -1,0 +1,72 @@
+"""Getting the office of a workspace: this process becomes it, or asks the one that is (D1)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from agentcanvas.app.crew import LocalCrew
+from agentcanvas.app.settings import load_settings
+from agentcanvas.app.workspace import ensure_folder, store_path
+from agentcanvas.clock import Clock, SystemClock
+from agentcanvas.hub.brokers.embedded import EmbeddedBroker
+from agentcanvas.hub.delivery import DeliveryRules
+from agentcanvas.hub.hub import Hub
+from agentcanvas.patterns import PATTERNS
+from agentcanvas.runs.carrying_out import Equipment
+from agentcanvas.runs.engine import Engine
+from agentcanvas.runs.logs import CollaborationLog, InteractionLog, RunLog
+from agentcanvas.runs.office import Office
+from agentcanvas.runs.transcripts import TranscriptLog
+from agentcanvas.sandbox.pick import Picked, pick
+from agentcanvas.store import Store
+
+PROJECTIONS = (RunLog(), CollaborationLog(), InteractionLog(), TranscriptLog())
+
+
+async def _confine(unsafe: bool) -> Picked:
+    return await pick(unsafe=unsafe)
+
+
+@asynccontextmanager
+async def open_engine(
+    root: Path,
+    *,
+    clock: Clock | None = None,
+    resume: bool = False,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    confine: Callable[[bool], Any] = _confine,
+) -> AsyncIterator[tuple[Engine, Store]]:
+    """Be the one owner of a workspace until the block ends."""
+    ensure_folder(root)
+    clock = clock or SystemClock()
+    limits = load_settings(root, environ=os.environ).limits
+    async with (
+        await Store.open(store_path(root), clock=clock, projections=PROJECTIONS) as store,
+        EmbeddedBroker.open(store, clock=clock, rules=DeliveryRules.of(limits)) as broker,
+        Hub.open(broker, store, clock=clock, limits=limits) as hub,
+    ):
+        equipment = Equipment(
+            workspace=root,
+            store=store,
+            hub=hub,
+            broker=broker,
+            clock=clock,
+            crew=LocalCrew(hub, clock, limits=limits, functions=functions),
+            patterns={pattern.id: pattern for pattern in PATTERNS},
+        )
+        async with Engine.open(equipment, confine, resume=resume) as engine:
+            yield engine, store
+
+
+@asynccontextmanager
+async def open_office(
+    root: Path, *, serve: bool = False, resume: bool = False
+) -> AsyncIterator[Office]:
+    """The office of a workspace, in this process or in the one that holds it already."""
+    del serve
+    async with open_engine(root, resume=resume) as (engine, _):
+        yield engine

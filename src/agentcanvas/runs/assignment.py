@@ -1,0 +1,426 @@
+"""One task, from its dispatch until it is settled (V4, D6).
+
+Dispatch, turn, proposal, evidence, verdict, then apply, reject or once more. Every part is recorded
+with its events in one transaction, so that a resumed run goes on where it was cut off and nothing
+happens twice (D3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import UNSET, Struct
+
+from agentcanvas.errors import ApplyConflict, ApplyError, UnsafePatch
+from agentcanvas.pattern import Ask, Fate, Work
+from agentcanvas.proposals.checks import Evidence
+from agentcanvas.proposals.model import AnnounceMessage, Decision, WorkStatus, announce, brief
+from agentcanvas.proposals.policy import Breach, BreachKind, Policy
+from agentcanvas.proposals.review import Outcome, Ruling
+from agentcanvas.proposals.scope import within
+from agentcanvas.proposals.shelf import ProposalFolder
+from agentcanvas.protocol.kinds import AttemptSummary
+from agentcanvas.protocol.records import FailureClass, ProposalRef
+from agentcanvas.protocol.turns import Access
+from agentcanvas.runs import events as e
+from agentcanvas.runs import prompts, shelf
+from agentcanvas.runs.context import RunContext
+from agentcanvas.runs.evidence import Examiner
+from agentcanvas.runs.stage import Settled
+from agentcanvas.runs.turns import Place, TurnOutcome, TurnSpec
+from agentcanvas.runs.verdicts import Dossier, Verdicts
+from agentcanvas.sandbox.paths import get_sandbox_paths
+
+_WORTH_A_RETRY = frozenset(
+    {FailureClass.CRASH, FailureClass.UNKNOWN, FailureClass.SERVER, FailureClass.NETWORK}
+)
+"""What may go better the second time (C1); the others fail the same way again."""
+
+
+class Terms(Struct, frozen=True):
+    """What holds for every task of an interaction."""
+
+    verdicts: Verdicts
+    examiner: Examiner
+    place: Place
+    orchestrator: str
+    scopes: tuple[tuple[str, ...], ...] = ()
+
+
+class Evident(Struct, frozen=True):
+    """What is known about a proposal before anybody judges it."""
+
+    breaches: tuple[Breach, ...]
+    evidence: Evidence
+
+
+class _Landing(Struct, frozen=True):
+    """How an attempt to land went; ``conflict`` is the sentence of one that the ground refused."""
+
+    files: tuple[str, ...] = ()
+    conflict: str = ""
+    failure: str = ""
+
+
+class Assignment:
+    """One ask with a work product."""
+
+    def __init__(self, run: RunContext, terms: Terms, step: str, ask: Ask) -> None:
+        assert ask.work is not None, "a task has a work product"
+        self._run = run
+        self._terms = terms
+        self._step = step
+        self._ask = ask
+        self._work: Work = ask.work
+        self._turns = 1
+        self._message = ask.message
+        self._previous: list[AttemptSummary] = []
+        self._generation: int | None = None
+
+    async def carry_out(self) -> Settled:
+        """Work until the task is settled; a candidate is settled when its evidence is there."""
+        revision = 0
+        while True:
+            key = f"{self._step}/r{revision}"
+            turn = await self._have_turn(key, revision)
+            if not turn.ok or turn.report.proposal is UNSET:
+                return await self._without_proposal(key, turn)
+            assert isinstance(turn.report.proposal, ProposalRef)
+            dossier = await self._examine(key, turn, turn.report.proposal, revision)
+            if not self._ask.land:
+                return self._settled(turn.report.text, proposal=dossier.ref)
+            settled = await self.judge(dossier, revision)
+            if settled is not None:
+                return settled
+            revision += 1
+            self._run.meter.spend_turn()
+            self._turns += 1
+
+    async def judge_candidate(self, ref: ProposalRef) -> Settled:
+        """Have one judged that was handed in earlier; a verdict to revise it is a rejection.
+
+        Its worker has gone on to other things, so there is nobody to send it back to.
+        """
+        self._turns = 0
+        folder = await shelf.keep(self._run.ground.workspace, ref)
+        evident = await self._run.once(
+            f"{self._step}/evidence", ref.proposal_id, Evident, lambda: self._evident(ref, folder)
+        )
+        dossier = self._dossier(self._step, ref, folder, evident, 1)
+        settled = await self.judge(dossier, 0)
+        if settled is not None:
+            return settled
+        return self._settled(dossier.summary, Fate.REJECTED, self._previous[-1].feedback, ref)
+
+    async def _evident(
+        self, ref: ProposalRef, folder: ProposalFolder
+    ) -> tuple[Evident, Sequence[e.RunEvent]]:
+        return await self._evidence(ref, folder), ()
+
+    async def judge(self, dossier: Dossier, revision: int) -> Settled | None:
+        """Have a proposal judged and landed; None when it goes back to its worker."""
+        before = self._run.meter.turns
+        ruling = await self._terms.verdicts.on(dossier)
+        self._turns += self._run.meter.turns - before
+        if ruling.outcome is Outcome.APPLY:
+            landed = await self._land(dossier, ruling)
+            if landed.failure:
+                return self._settled(landed.failure, Fate.FAILED, landed.failure)
+            if not landed.conflict:
+                return self._settled(dossier.summary, proposal=dossier.ref)
+            ruling = Ruling(Outcome.REVISE, landed.conflict)
+            self._generation = None
+            self._message = prompts.anew(self._ask.message, landed.conflict)
+        else:
+            self._message = prompts.revision(self._ask.message, ruling.reason)
+            self._generation = dossier.ref.generation
+        await self._close_round(dossier, ruling)
+        if ruling.outcome is Outcome.REJECT:
+            return self._settled(dossier.summary, Fate.REJECTED, ruling.reason, dossier.ref)
+        self._previous.append(AttemptSummary(revision + 1, Decision.REVISE.value, ruling.reason))
+        return None
+
+    # -- the turn --------------------------------------------------------------------------------
+
+    async def _have_turn(self, key: str, revision: int) -> TurnOutcome:
+        outcome = await self._take_turn(f"{key}/work", revision)
+        if not outcome.ok and outcome.failure in _WORTH_A_RETRY:
+            self._run.meter.spend_turn()
+            self._turns += 1
+            return await self._take_turn(f"{key}/work/again", revision)
+        return outcome
+
+    async def _take_turn(self, key: str, revision: int) -> TurnOutcome:
+        run, ask, work = self._run, self._ask, self._work
+        generation = self._generation
+        if generation is None and key not in run.journal:
+            generation = (await run.ground.current()).number
+        dispatched = e.TaskDispatched(
+            actor=self._terms.orchestrator,
+            provenance=e.Provenance.ORCHESTRATOR_TO_WORKER,
+            interaction_id=self._terms.place.interaction_id or None,
+            payload=e.Dispatch(work.task_id, ask.to, self._message),
+        )
+        spec = TurnSpec(
+            key=key,
+            place=self._terms.place,
+            to=ask.to,
+            message=self._message,
+            role=ask.role,
+            number=ask.number,
+            task_id=work.task_id,
+            revision=revision,
+            access=Access.WORK,
+            generation=generation,
+            scope=work.scope,
+            testing_required=work.testing_required,
+            acceptance_criteria=work.acceptance_criteria,
+            previous_attempts=tuple(self._previous),
+            rules=run.rules.get(ask.to, ()),
+        )
+        outcome = await run.turns.take(spec, dispatched)
+        if outcome.report.usage is not UNSET:
+            run.meter.spend_usage(outcome.report.usage)
+        return outcome
+
+    async def _without_proposal(self, key: str, turn: TurnOutcome) -> Settled:
+        """A task that brought nothing to judge: an error, never a success (R4, C12)."""
+        reason = turn.reason or f"{self._run.name_of(self._ask.to)} changed nothing"
+        text = turn.report.text
+
+        async def effect() -> tuple[Settled, Sequence[e.RunEvent]]:
+            told = announce(
+                run_id=self._run.run_id,
+                worker_id=self._ask.to,
+                worker_name=self._run.name_of(self._ask.to),
+                duration_ms=turn.duration_ms,
+                summary=reason,
+                timed_out=turn.report.timed_out,
+            )
+            fate = Fate.TIMED_OUT if turn.report.timed_out else Fate.FAILED
+            settled = self._settled(text, fate, reason, failure=turn.failure)
+            return settled, [
+                self._announced(told, e.Provenance.ANNOUNCE_INTERNAL),
+                e.TaskFailed(
+                    actor=self._ask.to,
+                    provenance=e.Provenance.SYSTEM,
+                    interaction_id=self._terms.place.interaction_id or None,
+                    payload=e.Failure(self._work.task_id, reason),
+                ),
+            ]
+
+        return await self._run.once(f"{key}/failed", reason, Settled, effect)
+
+    # -- the proposal ----------------------------------------------------------------------------
+
+    async def _examine(
+        self, key: str, turn: TurnOutcome, ref: ProposalRef, revision: int
+    ) -> Dossier:
+        """Shelve a proposal, gather its evidence, and tell everybody that it is there."""
+        run = self._run
+        folder = await shelf.keep(run.ground.workspace, ref)
+        summary = turn.report.summary or brief(folder.summary)
+
+        async def effect() -> tuple[Evident, Sequence[e.RunEvent]]:
+            evident = await self._evidence(ref, folder)
+            await shelf.keep_log(run.ground.workspace, ref, _log_of(evident.evidence))
+            return evident, self._submitted(turn, folder, summary, evident)
+
+        evident = await run.once(f"{key}/evidence", ref.proposal_id, Evident, effect)
+        return self._dossier(key, ref, folder, evident, revision + 1)
+
+    def _dossier(
+        self, key: str, ref: ProposalRef, folder: ProposalFolder, evident: Evident, iteration: int
+    ) -> Dossier:
+        return Dossier(
+            key=key,
+            ref=ref,
+            task_id=self._work.task_id,
+            instruction=self._ask.message,
+            summary=brief(folder.summary),
+            patch=folder.patch,
+            breaches=evident.breaches,
+            evidence=evident.evidence,
+            iteration=iteration,
+            criteria=self._work.acceptance_criteria,
+            testing_required=self._work.testing_required,
+        )
+
+    async def _evidence(self, ref: ProposalRef, folder: ProposalFolder) -> Evident:
+        base = await self._run.ground.generation(ref.generation)
+        changed = [file.path for file in ref.changed_files]
+        forecast = await self._run.ground.foresee(folder.patch, base, self._policy)
+        breaches = (*forecast.breaches, *self._out_of_scope(changed))
+        if breaches:
+            return Evident(breaches, Evidence(generation=base.name))
+        evidence = await self._terms.examiner.examine(base, folder.patch, changed, self._policy)
+        return Evident((), evidence)
+
+    @property
+    def _policy(self) -> Policy:
+        return Policy(scope=self._work.scope or ())
+
+    def _out_of_scope(self, changed: Sequence[str]) -> list[Breach]:
+        """The scopes of flow and interaction; the task's own is the policy's (S8)."""
+        return [
+            Breach(BreachKind.OUTSIDE_SCOPE, path, f"is outside {', '.join(globs)}")
+            for globs in self._terms.scopes
+            for path in changed
+            if not within(path, globs)
+        ]
+
+    def _submitted(
+        self, turn: TurnOutcome, folder: ProposalFolder, summary: str, evident: Evident
+    ) -> list[e.RunEvent]:
+        run, task_id, worker = self._run, self._work.task_id, self._ask.to
+        interaction = self._terms.place.interaction_id or None
+        tests = evident.evidence.tests_run
+        said = evident.evidence.sentence
+        if evident.breaches:
+            said = "; ".join(breach.sentence for breach in evident.breaches)
+        told = announce(
+            run_id=run.run_id,
+            worker_id=worker,
+            worker_name=run.name_of(worker),
+            duration_ms=turn.duration_ms,
+            summary=summary,
+            proposal=folder.proposal,
+            proposal_path=self._proposal_path(),
+            tests_run=tests,
+        )
+        return [
+            e.ChecksRun(
+                actor="engine",
+                provenance=e.Provenance.SYSTEM,
+                interaction_id=interaction,
+                payload=e.Checked(
+                    task_id,
+                    "unsafe" if evident.breaches else evident.evidence.status.value,
+                    said,
+                    tests,
+                ),
+            ),
+            e.ProposalSubmitted(
+                actor=worker,
+                provenance=e.Provenance.WORKER_PROPOSAL,
+                interaction_id=interaction,
+                payload=e.Submission(task_id, len(told.touched_files), told.summary, tests),
+            ),
+            self._announced(told, e.Provenance.ANNOUNCE_INTERNAL),
+        ]
+
+    def _proposal_path(self) -> str:
+        paths = get_sandbox_paths(self._run.ground.workspace, self._run.run_id, self._ask.to)
+        found = paths.proposal_dir / "proposal.json"
+        return found.relative_to(self._run.ground.workspace).as_posix()
+
+    def _announced(self, told: AnnounceMessage, provenance: e.Provenance) -> e.Announced:
+        to_user = provenance is e.Provenance.ANNOUNCE_USER
+        return e.Announced(
+            actor=self._terms.orchestrator if to_user else self._ask.to,
+            provenance=provenance,
+            interaction_id=self._terms.place.interaction_id or None,
+            payload=told,
+        )
+
+    # -- the end of a round ----------------------------------------------------------------------
+
+    async def _close_round(self, dossier: Dossier, ruling: Ruling) -> None:
+        async def effect() -> tuple[Ruling, Sequence[e.RunEvent]]:
+            return ruling, [self._reviewed(dossier, ruling)]
+
+        await self._run.once(f"{dossier.key}/verdict", dossier.ref.proposal_id, Ruling, effect)
+
+    async def _land(self, dossier: Dossier, ruling: Ruling) -> _Landing:
+        run = self._run
+        transaction = f"{run.run_id}.{shelf.name_of(dossier.ref.proposal_id)}"
+
+        async def effect() -> tuple[_Landing, Sequence[e.RunEvent]]:
+            applying = e.Applying(dossier.task_id, transaction)
+            await run.logbook.write(
+                e.ApplyStarted(actor="engine", provenance=e.Provenance.SYSTEM, payload=applying)
+            )
+            base = await run.ground.generation(dossier.ref.generation)
+            try:
+                receipt = await run.ground.land(transaction, dossier.patch, base, self._policy)
+            except ApplyConflict as conflict:
+                return _Landing(conflict=str(conflict)), []
+            except (ApplyError, UnsafePatch) as error:
+                return _Landing(failure=str(error)), [self._warned(str(error))]
+            files = tuple(file.path for file in receipt.changed_files)
+            return _Landing(files), self._applied(dossier, ruling, files, transaction)
+
+        return await run.once(f"{dossier.key}/land", dossier.ref.proposal_id, _Landing, effect)
+
+    def _applied(
+        self, dossier: Dossier, ruling: Ruling, files: tuple[str, ...], transaction: str
+    ) -> list[e.RunEvent]:
+        run = self._run
+        told = AnnounceMessage(
+            run_id=run.run_id,
+            worker_id=dossier.ref.agent_id,
+            worker_name=run.name_of(dossier.ref.agent_id),
+            status=WorkStatus.OK,
+            summary=brief(dossier.summary),
+            proposal_path=self._proposal_path(),
+            touched_files=files,
+            tests_run=dossier.evidence.tests_run,
+            duration_ms=0,
+        )
+        return [
+            self._reviewed(dossier, ruling, applied_at=run.clock.now_ms()),
+            e.ProposalLanded(
+                actor="engine",
+                provenance=e.Provenance.SYSTEM,
+                interaction_id=self._terms.place.interaction_id or None,
+                payload=e.Landed(dossier.task_id, files, transaction=transaction),
+            ),
+            self._announced(told, e.Provenance.ANNOUNCE_USER),
+        ]
+
+    def _reviewed(
+        self, dossier: Dossier, ruling: Ruling, *, applied_at: int | None = None
+    ) -> e.ProposalReviewed:
+        provenance = e.Provenance.ORCHESTRATOR_TO_WORKER
+        if ruling.by.startswith("person:"):
+            provenance = e.Provenance.USER_INPUT
+        elif ruling.by == "system":
+            provenance = e.Provenance.SYSTEM
+        return e.ProposalReviewed(
+            actor=ruling.by,
+            provenance=provenance,
+            interaction_id=self._terms.place.interaction_id or None,
+            payload=ruling.review(self._run.run_id, dossier.task_id, applied_at=applied_at),
+        )
+
+    def _warned(self, sentence: str) -> e.WarningGiven:
+        return e.WarningGiven(
+            actor="engine", provenance=e.Provenance.SYSTEM, payload=e.Warned(sentence)
+        )
+
+    def _settled(
+        self,
+        text: str,
+        fate: Fate = Fate.DONE,
+        reason: str = "",
+        proposal: ProposalRef | None = None,
+        *,
+        failure: FailureClass | None = None,
+    ) -> Settled:
+        return Settled(
+            text,
+            fate,
+            reason,
+            proposal=proposal,
+            failure=failure,
+            turns=self._turns,
+            messages=2 * self._turns,
+        )
+
+
+def _log_of(evidence: Evidence) -> str:
+    parts = [evidence.sentence]
+    for compared in evidence.checks:
+        parts.append(f"== {compared.check.name}: {compared.check.command}")
+        parts.append(compared.after.output)
+    return "\n".join(parts) + "\n"

@@ -1,0 +1,371 @@
+"""Carrying out one run: its team is brought in, its interactions are played, its end is said.
+
+Everything here may be cut off at any moment and begun again: what was settled is recalled (D4).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import msgspec
+from msgspec import UNSET
+
+from agentcanvas.clock import Clock
+from agentcanvas.errors import FlowError, StageEnded
+from agentcanvas.flows.axes import QualityGate
+from agentcanvas.flows.bounds import TURN_MINUTES
+from agentcanvas.flows.catalogue import CATALOGUE
+from agentcanvas.flows.check import check
+from agentcanvas.flows.document import read_document
+from agentcanvas.flows.guards import Budgets
+from agentcanvas.flows.model import Flow, Task
+from agentcanvas.flows.settle import Settled as Interaction
+from agentcanvas.flows.settle import settle
+from agentcanvas.hub.broker import Transacting
+from agentcanvas.hub.guard import Principal, PrincipalKind
+from agentcanvas.hub.hub import Hub
+from agentcanvas.hub.transports.memory import connect
+from agentcanvas.pattern import Outcome, Pattern
+from agentcanvas.protocol.plan import Dependency, DependencyType, Plan, PlannedTask
+from agentcanvas.runs import events as e
+from agentcanvas.runs import history, transcripts
+from agentcanvas.runs.attendance import Attendance
+from agentcanvas.runs.budget import Budget, Meter
+from agentcanvas.runs.context import RunContext
+from agentcanvas.runs.crew import Crew, CrewCall
+from agentcanvas.runs.desk import RunDesk
+from agentcanvas.runs.ground import Ground
+from agentcanvas.runs.journal import Journal
+from agentcanvas.runs.logbook import Logbook
+from agentcanvas.runs.office import RunOrder
+from agentcanvas.runs.people import People, engine_of, mailbox_of
+from agentcanvas.runs.rules import rules_of
+from agentcanvas.runs.scene import Scene, ends_of
+from agentcanvas.runs.slots import Slots
+from agentcanvas.runs.stage import RunStage, Scope
+from agentcanvas.runs.turns import Turns
+from agentcanvas.sandbox.pick import Picked
+from agentcanvas.store import Store
+
+SYSTEM = e.Provenance.SYSTEM
+
+
+@dataclass(frozen=True)
+class Equipment:
+    """What every run of a workspace is carried out with."""
+
+    workspace: Path
+    store: Store
+    hub: Hub
+    broker: Transacting
+    clock: Clock
+    crew: Crew
+    patterns: Mapping[str, Pattern]
+
+
+def sound_flow(order: RunOrder, patterns: Mapping[str, Pattern]) -> Flow:
+    """The flow of an order, or all that keeps it from running."""
+    flow = check(read_document(order.flow_text.encode(), f"{order.flow}.yaml")).sound()
+    unknown = [each.pattern_id for each in flow.interactions if each.pattern_id not in patterns]
+    if unknown:
+        known = ", ".join(sorted(patterns))
+        raise FlowError(f"The pattern {unknown[0]} cannot be run yet; there is {known}.")
+    if not flow.interactions:
+        raise FlowError(f"The flow {order.flow} has no interaction; add one to run it.")
+    return flow
+
+
+def pattern_hash(patterns: Mapping[str, Pattern], flow: Flow) -> str:
+    """What a run resumes only with: the text of its patterns (D4)."""
+    names = sorted({each.pattern_id for each in flow.interactions})
+    sources = [
+        inspect.getsource(inspect.getmodule(type(patterns[name])) or type(patterns[name]))
+        for name in names
+    ]
+    return hashlib.sha256("\n".join(sources).encode()).hexdigest()[:32]
+
+
+class CarryingOut:
+    """One life of one run."""
+
+    def __init__(
+        self, equipment: Equipment, run_id: str, stream: str, order: RunOrder, picked: Picked
+    ) -> None:
+        self._with = equipment
+        self._order = order
+        self._picked = picked
+        self._flow = sound_flow(order, equipment.patterns)
+        self._interactions = settle(self._flow, CATALOGUE)
+        self._clock = equipment.clock
+        self._attendance = Attendance(equipment.clock)
+        self._outcomes: dict[str, Outcome] = {}
+        self.logbook = Logbook(equipment.broker, run_id, stream)
+
+    async def run(self) -> e.End:
+        """Work until the run has come to its end, or a limit of it."""
+        before = await history.recorded(self._with.store, self.logbook.stream)
+        async with self._opened(before) as context:
+            await self._greet(context, before)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._watch_parking, context.meter)
+                ended = await self._play(context)
+                tasks.cancel_scope.cancel()
+            await context.journal.flush()
+            await context.logbook.flush()
+            return ended
+
+    # -- bringing everybody in -------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _opened(self, before: list[e.Recorded]) -> AsyncIterator[RunContext]:
+        equipment, run_id = self._with, self.logbook.run_id
+        engine = Principal(engine_of(run_id), PrincipalKind.ENGINE)
+        await self._open_session()
+        broker = equipment.broker
+        journal = await Journal.open(
+            equipment.store,
+            self.logbook.stream,
+            lambda work: broker.submit(lambda unit: work(unit.transaction)),
+        )
+        rules, _ = rules_of(self._flow, equipment.workspace)
+        async with connect(equipment.hub, engine) as connection:
+            people = People(
+                equipment.hub,
+                connection,
+                self.logbook,
+                attendance=self._attendance,
+                clock=self._clock,
+                before=before,
+            )
+            context = RunContext(
+                order=self._order,
+                flow=self._flow,
+                clock=self._clock,
+                logbook=self.logbook,
+                journal=journal,
+                meter=self._meter(before),
+                turns=Turns(
+                    equipment.hub,
+                    broker,
+                    connection,
+                    self.logbook,
+                    journal,
+                    clock=self._clock,
+                    limits_s=self._time_limits(),
+                    before=before,
+                ),
+                people=people,
+                ground=Ground(equipment.workspace, self.logbook),
+                attendance=self._attendance,
+                confinement=self._picked.confinement,
+                rules=rules,
+                notes=[
+                    entry.event.payload.entry
+                    for entry in before
+                    if isinstance(entry.event, e.Noted)
+                ],
+            )
+            async with equipment.crew(await self._call(people)):
+                yield context
+
+    async def _open_session(self) -> None:
+        """Who may address whom is the flow's to say, and the hub's to enforce (D23)."""
+        edges = {(edge.source, edge.target) for each in self._interactions for edge in each.edges}
+        await self._with.hub.sessions.open(
+            self.logbook.run_id,
+            members=[*(agent.id for agent in self._flow.agents), mailbox_of(self._order.person)],
+            edges=edges or None,
+            owner=engine_of(self.logbook.run_id),
+        )
+
+    async def _call(self, people: People) -> CrewCall:
+        stream = self.logbook.stream
+        spoken = {}
+        for agent in self._flow.agents:
+            said = transcripts.stream_of(stream, agent.id)
+            count = 0
+            async for row in history.rows(self._with.store, said):
+                count = transcripts.read(row).seq + 1
+            spoken[agent.id] = count
+        return CrewCall(
+            run_id=self.logbook.run_id,
+            flow=self._flow,
+            workspace=self._with.workspace,
+            confinement=self._picked.confinement,
+            ask_person=people.ask,
+            keep=lambda agent: transcripts.Scribe(
+                self._with.broker, transcripts.stream_of(stream, agent)
+            ),
+            spoken=spoken,
+        )
+
+    def _meter(self, before: list[e.Recorded]) -> Meter:
+        said = self._flow.budgets or Budgets()
+        budget = Budget(
+            turns=said.turns,
+            messages=said.messages,
+            minutes=said.minutes,
+            tokens=said.tokens,
+            cost=said.cost,
+        )
+        return Meter(budget, self._clock, used_seconds=history.worked_seconds(before))
+
+    def _time_limits(self) -> dict[str, float | None]:
+        """The engine always names a timeout (D32), but people take the time they take."""
+        limits: dict[str, float | None] = {}
+        for agent in self._flow.agents:
+            runtime = agent.runtime
+            said = runtime.timeout_ms / 1000 if runtime and runtime.timeout_ms else None
+            is_person = runtime is not None and runtime.kind == "human"
+            limits[agent.id] = said if said or is_person else TURN_MINUTES * 60
+        return limits
+
+    async def _greet(self, context: RunContext, before: list[e.Recorded]) -> None:
+        """Say once what the user should know, and freeze the workspace as it is."""
+        _, missing = rules_of(self._flow, self._with.workspace)
+        if not any(isinstance(entry.event, e.WarningGiven) for entry in before):
+            warnings = [*self._picked.warnings, *missing]
+            if warnings:
+                await context.logbook.write(*map(_warning, warnings))
+        await context.ground.recover()
+        await context.ground.current()
+
+    # -- playing ---------------------------------------------------------------------------------
+
+    async def _play(self, context: RunContext) -> e.End:
+        """Every interaction as soon as those before it are done; the first that fails ends all."""
+        done = {each.id: anyio.Event() for each in self._interactions}
+        failed: list[Outcome] = []
+        slots = Slots(self._order.max_parallel)
+
+        async def one(each: Interaction) -> None:
+            for earlier in each.after:
+                await done[earlier].wait()
+            if not failed:
+                outcome = await self._interact(context, each, slots)
+                self._outcomes[each.id] = outcome
+                if not outcome.done:
+                    failed.append(outcome)
+            done[each.id].set()
+
+        async with anyio.create_task_group() as tasks:
+            for each in self._interactions:
+                tasks.start_soon(one, each)
+        last = failed[0] if failed else self._outcomes[self._interactions[-1].id]
+        return e.End(last.reason, last.done, result=last.result)
+
+    async def _interact(self, context: RunContext, each: Interaction, slots: Slots) -> Outcome:
+        pattern = self._with.patterns[each.pattern_id]
+        scope = Scope(RunDesk(context, each), context.journal, context.meter, slots, self._clock)
+        scene = Scene(each.id, ends=ends_of(each.termination), cast=each.roles, roles=pattern.roles)
+        stage = RunStage(scope, scene)
+        await context.once(f"{each.id}/started", each.pattern_id, bool, lambda: _started(each))
+        try:
+            outcome = await pattern.run(
+                stage, each.roles, self._request(each), self._options(each, pattern)
+            )
+        except StageEnded as end:
+            outcome = Outcome(str(end), done=False)
+        await context.journal.flush()
+
+        async def ended() -> tuple[bool, Sequence[e.RunEvent]]:
+            end = e.End(outcome.reason, outcome.done, result=outcome.result)
+            return True, [
+                e.InteractionEnded(
+                    actor="engine", provenance=SYSTEM, interaction_id=each.id, payload=end
+                )
+            ]
+
+        await context.once(f"{each.id}/ended", outcome.reason, bool, ended)
+        return outcome
+
+    def _request(self, each: Interaction) -> str:
+        """What is asked for, and what came of the interactions before."""
+        template = each.params.get("task_template")
+        request = self._order.request or (template if isinstance(template, str) else "")
+        earlier = [
+            f"{name}: {self._outcomes[name].result}"
+            for name in each.after
+            if name in self._outcomes and self._outcomes[name].result
+        ]
+        return "\n\n".join([request, *(["So far:", *earlier] if earlier else [])])
+
+    def _options(self, each: Interaction, pattern: Pattern) -> msgspec.Struct:
+        fields = {field.name for field in msgspec.structs.fields(pattern.options)}
+        given = {name: value for name, value in each.params.items() if name in fields}
+        gates = [end.metric for end in each.termination if isinstance(end, QualityGate)]
+        known = {
+            "max_rounds": each.rounds,
+            "gate": gates[0] if gates else None,
+            "plan": _plan(self._tasks(each)),
+            "plan_only": self._order.plan_only or None,
+        }
+        given |= {k: v for k, v in known.items() if k in fields and v is not None}
+        return msgspec.convert(given, pattern.options, from_attributes=True)
+
+    def _tasks(self, each: Interaction) -> tuple[Task, ...]:
+        return next(other.tasks for other in self._flow.interactions if other.id == each.id)
+
+    # -- waiting ---------------------------------------------------------------------------------
+
+    async def _watch_parking(self, meter: Meter) -> None:
+        """Say when nothing can go on before a person answers; the clock stops meanwhile (D25)."""
+        while True:
+            await self._attendance.parked()
+            ask = next(iter(self._attendance.people.values()))
+            meter.pause()
+            waiting = e.Waiting(ask.person, _headline(ask.text))
+            await self.logbook.write(
+                e.RunParked(actor="engine", provenance=SYSTEM, payload=waiting)
+            )
+            await self._attendance.awake()
+            meter.resume()
+            await self.logbook.write(e.RunResumed(actor="engine", provenance=SYSTEM))
+
+
+async def _started(each: Interaction) -> tuple[bool, Sequence[e.RunEvent]]:
+    configured = e.ConfiguredInteraction(
+        each.pattern_id, each.label, each.roles, msgspec.Raw(msgspec.json.encode(each.params))
+    )
+    return True, [
+        e.InteractionStarted(
+            actor="engine", provenance=SYSTEM, interaction_id=each.id, payload=configured
+        )
+    ]
+
+
+def _plan(tasks: Sequence[Task]) -> Plan | None:
+    """A flow's ready plan, in the words of the patterns (D20)."""
+    if not tasks:
+        return None
+    return Plan(
+        tuple(
+            PlannedTask(
+                task_id=task.id,
+                agent=task.agent,
+                description=task.description,
+                depends_on=tuple(
+                    Dependency(other.task, DependencyType(other.type.value))
+                    for other in task.depends_on
+                ),
+                scope=task.scope or UNSET,
+                acceptance_criteria=task.acceptance_criteria,
+                testing_required=task.testing_required,
+            )
+            for task in tasks
+        )
+    )
+
+
+def _warning(sentence: str) -> e.WarningGiven:
+    return e.WarningGiven(actor="engine", provenance=SYSTEM, payload=e.Warned(sentence))
+
+
+def _headline(text: str) -> str:
+    return next((line for line in text.splitlines() if line.strip()), "")

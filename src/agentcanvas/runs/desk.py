@@ -1,0 +1,223 @@
+"""Where the asks of an interaction are carried out: messages, sandboxes, verdicts (``stage.Desk``).
+
+A plain ask is one turn. An ask with a work product is an ``Assignment``. What a person is asked
+goes to the one inbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from agentcanvas.flows.settle import Settled as Interaction
+from agentcanvas.flows.team import CwdMode
+from agentcanvas.pattern import Ask, Fate, Measure, Work
+from agentcanvas.proposals.checks import Check
+from agentcanvas.protocol.person import PersonAsk
+from agentcanvas.protocol.records import FailureClass, ProposalRef
+from agentcanvas.protocol.turns import Access
+from agentcanvas.runs import events as e
+from agentcanvas.runs.assignment import Assignment, Terms
+from agentcanvas.runs.context import RunContext
+from agentcanvas.runs.evidence import Examiner
+from agentcanvas.runs.stage import Done, Settled
+from agentcanvas.runs.turns import Place, TurnOutcome, TurnSpec
+from agentcanvas.runs.verdicts import Verdicts
+
+TESTS_PASSED = "tests_passed"
+
+
+class RunDesk:
+    """The desk of one interaction."""
+
+    def __init__(self, run: RunContext, interaction: Interaction) -> None:
+        self._run = run
+        self._interaction = interaction
+        self._orchestrator = _orchestrator(interaction)
+        declared = [
+            Check(check.name, check.command, check.expected_exit_code, declared=True)
+            for check in interaction.checks
+        ]
+        self._examiner = Examiner(
+            run.confinement,
+            run.clock,
+            declared=declared,
+            timeouts={
+                check.name: check.timeout_ms / 1000
+                for check in interaction.checks
+                if check.timeout_ms is not None
+            },
+        )
+
+    async def ask(self, step: str, ask: Ask, schema: dict[str, Any] | None) -> Done:
+        """Carry out one ask until it is settled."""
+        with self._run.attendance.at_work():
+            if ask.work is None:
+                return Done(await self._plain(step, ask, schema))
+            assignment = Assignment(self._run, self._terms(ask.to), step, ask)
+            settled = await assignment.carry_out()
+            return Done(settled)
+
+    async def land(self, step: str, candidate: ProposalRef) -> Done:
+        """Have a candidate judged and maybe applied."""
+        with self._run.attendance.at_work():
+            name, _, _ = candidate.proposal_id.rpartition(".r")
+            ask = Ask(candidate.agent_id, f"Land {name}", Work(name))
+            assignment = Assignment(self._run, self._terms(candidate.agent_id), step, ask)
+            return Done(await assignment.judge_candidate(candidate))
+
+    async def confirm(
+        self, step: str, title: str, value: msgspec.Raw, schema: dict[str, Any]
+    ) -> Done:
+        """Put a value before the person, if the run wants that."""
+        if not self._run.order.approve_plan:
+            return Done(Settled(title, value=value, turns=0, messages=0))
+        with self._run.attendance.at_work():
+            answer = await self._run.people.ask(
+                PersonAsk(
+                    ask_id=f"{self._run.run_id}/{step}",
+                    person=self._run.order.person,
+                    run_id=self._run.run_id,
+                    agent_id=self._orchestrator,
+                    scope=f"plan:{self._interaction.id}",
+                    text=title,
+                    instruction="Accept it, change it, or answer with null to decline",
+                    schema=schema,
+                    default=msgspec.json.decode(value),
+                )
+            )
+        if answer.content in (None, "", False):
+            return Done(Settled(title, Fate.REJECTED, "declined", turns=0, messages=0))
+        edited = msgspec.Raw(msgspec.json.encode(answer.content))
+        return Done(Settled(title, value=edited, turns=0, messages=0))
+
+    async def tell(self, step: str, to: str, message: str) -> Done:
+        """Say something that needs no answer."""
+        await self._run.turns.say(TurnSpec(key=step, place=self._place(to), to=to, message=message))
+        return Done(result=True)
+
+    async def measure(self, step: str, metric: str) -> Done:
+        """Measure the work as it stands: the share of checks that pass on the current base."""
+        del step
+        with self._run.attendance.at_work():
+            base = await self._run.ground.current()
+            results = await self._examiner.before(base)
+        named = {check: result for check, result in results.items() if check.name == metric}
+        counted = named or results
+        if metric != TESTS_PASSED and not named:
+            detail = f"nothing here measures {metric}"
+            return Done(Measure(metric, 0, holds=False, detail=detail))
+        red = [check.name for check, result in counted.items() if not result.passed]
+        detail = f"red: {', '.join(red)}" if red else ""
+        if not counted:
+            detail = "unverified: no checks are declared or detected"
+        return Done(Measure(metric, 0.0 if red else 1.0, holds=not red, detail=detail))
+
+    async def recall(self, step: str, query: str) -> Done:
+        """Look up what this run was told to remember."""
+        del step
+        words = {word.casefold() for word in query.split()}
+        found = [
+            entry
+            for entry in self._run.notes
+            if not words or words & {word.casefold() for word in entry.split()}
+        ]
+        return Done(tuple(found))
+
+    async def note(self, step: str, entry: str, sources: Sequence[str]) -> Done:
+        """Put something on record."""
+        del step
+        self._run.notes.append(entry)
+        event = e.Noted(
+            actor="engine",
+            provenance=e.Provenance.SYSTEM,
+            interaction_id=self._interaction.id,
+            payload=e.Note(entry, tuple(sources)),
+        )
+        return Done(
+            result=True,
+            also=lambda transaction: self._run.logbook.note(transaction, event),
+        )
+
+    async def discard(self, step: str, candidates: Sequence[ProposalRef]) -> Done:
+        """Let go of candidates that were never landed."""
+        del step
+        events = [
+            e.ProposalDiscarded(
+                actor="engine",
+                provenance=e.Provenance.SYSTEM,
+                interaction_id=self._interaction.id,
+                payload=e.Discarded(candidate.proposal_id),
+            )
+            for candidate in candidates
+        ]
+        return Done(
+            result=True,
+            also=lambda transaction: self._run.logbook.note(transaction, *events),
+        )
+
+    # ---------------------------------------------------------------------------------------------
+
+    async def _plain(self, step: str, ask: Ask, schema: dict[str, Any] | None) -> Settled:
+        run = self._run
+        key = f"{step}/turn"
+        reads = self._stands_in_the_workspace(ask.to)
+        generation = None
+        if reads and key not in run.journal:
+            generation = (await run.ground.current()).number
+        outcome = await run.turns.take(
+            TurnSpec(
+                key=key,
+                place=self._place(ask.to),
+                to=ask.to,
+                message=ask.message,
+                role=ask.role,
+                number=ask.number,
+                access=Access.READ if reads else Access.NONE,
+                generation=generation,
+                schema=schema,
+                rules=run.rules.get(ask.to, ()),
+            )
+        )
+        if outcome.report.usage is not UNSET:
+            run.meter.spend_usage(outcome.report.usage)
+        return _settled(outcome)
+
+    def _stands_in_the_workspace(self, agent_id: str) -> bool:
+        """Whether an agent sees the workspace when it is asked without a task (S2)."""
+        agent = next((each for each in self._run.flow.agents if each.id == agent_id), None)
+        return agent is not None and agent.cwd_mode is CwdMode.WORKSPACE
+
+    def _terms(self, worker: str) -> Terms:
+        place = self._place(worker)
+        return Terms(
+            Verdicts(self._run, self._interaction.review, Place(place.interaction_id)),
+            self._examiner,
+            place,
+            self._orchestrator,
+            self._interaction.scope,
+        )
+
+    def _place(self, to: str) -> Place:
+        """The edge along which somebody is spoken to, if the flow draws one (D22)."""
+        for edge in self._interaction.edges:
+            if edge.target == to:
+                return Place(self._interaction.id, edge.id, edge.source)
+        return Place(self._interaction.id)
+
+
+def _settled(outcome: TurnOutcome) -> Settled:
+    report = outcome.report
+    if not outcome.ok:
+        fate = Fate.TIMED_OUT if report.timed_out else Fate.FAILED
+        failure = outcome.failure or FailureClass.UNKNOWN
+        return Settled(report.text, fate, outcome.reason, failure=failure)
+    return Settled(report.text, value=report.value, reason=report.breach)
+
+
+def _orchestrator(interaction: Interaction) -> str:
+    managers = interaction.roles.get("manager", ())
+    return managers[0] if managers else "orchestrator"

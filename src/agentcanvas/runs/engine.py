@@ -1,0 +1,432 @@
+"""The engine of a workspace: starts runs, ends them, goes on with them, and knows how they stand.
+
+An ``Office`` in its own process (D1). Each run is one task; what it does is in ``carrying_out``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Self
+
+import anyio
+import anyio.abc
+import msgspec
+
+from agentcanvas.errors import (
+    AgentCanvasError,
+    ApplyError,
+    IllegalTransition,
+    RunDiverged,
+    ValidationError,
+)
+from agentcanvas.protocol.person import PersonAnswer, PersonAsk
+from agentcanvas.runs import events as e
+from agentcanvas.runs import history, shelf, transcripts
+from agentcanvas.runs.carrying_out import (
+    SYSTEM,
+    CarryingOut,
+    Equipment,
+    pattern_hash,
+    sound_flow,
+)
+from agentcanvas.runs.ground import Ground
+from agentcanvas.runs.logbook import Logbook
+from agentcanvas.runs.office import RunOrder, RunSummary, TranscriptEntry, UndoneTask
+from agentcanvas.runs.people import PersonInbox
+from agentcanvas.runs.state import RunState, RunStatus, fold
+from agentcanvas.sandbox.paths import sanitised
+from agentcanvas.sandbox.pick import Picked
+from agentcanvas.sandbox.selection import find_repository
+
+Confine = Callable[[bool], Awaitable[Picked]]
+"""Finds the confinement to run with; True asks for none at all."""
+
+_RESUMABLE = frozenset({RunStatus.INTERRUPTED, RunStatus.PARKED, RunStatus.STOPPED})
+
+
+class _Running:
+    """A run that this process carries out."""
+
+    def __init__(self) -> None:
+        self.scope = anyio.CancelScope()
+        self.over = anyio.Event()
+        self.stop_reason = ""
+
+
+class Engine:
+    """All runs of one workspace: ``async with Engine.open(equipment, confine) as engine``."""
+
+    def __init__(self, equipment: Equipment, confine: Confine, tasks: anyio.abc.TaskGroup) -> None:
+        """Prepare; ``open`` is the door."""
+        self._with = equipment
+        self._confine = confine
+        self._tasks = tasks
+        self._streams: dict[str, str] = {}
+        self._running: dict[str, _Running] = {}
+        self._inbox = PersonInbox(equipment.hub, equipment.broker, equipment.clock)
+        self._starting = anyio.Lock()
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, equipment: Equipment, confine: Confine, *, resume: bool = False
+    ) -> AsyncIterator[Self]:
+        """Take up the runs there are; with ``resume`` those that were cut off go on (D25)."""
+        raised: Exception | None = None
+        async with anyio.create_task_group() as tasks:
+            engine = cls(equipment, confine, tasks)
+            await engine._take_stock(resume=resume)
+            try:
+                yield engine
+            except Exception as error:  # noqa: BLE001 - raised again below, outside the task group
+                raised = error
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await engine._leave()
+        if raised is not None:
+            raise raised
+
+    # -- records ---------------------------------------------------------------------------------
+
+    async def runs(self) -> tuple[RunSummary, ...]:
+        """Every run, the newest first."""
+        found = [history.summary(await self._recorded(run_id)) for run_id in self._streams]
+        return tuple(reversed(found))
+
+    async def state(self, run_id: str) -> RunState:
+        """How a run stands."""
+        return fold(await self._recorded(run_id))
+
+    async def events(
+        self, run_id: str, *, after: int = 0, follow: bool = True
+    ) -> AsyncIterator[e.Recorded]:
+        """What happened, in order; with ``follow`` it goes on until the run ends or is parked."""
+        store, stream = self._with.store, self._stream(run_id)
+        resting = after > 0 and (await self.state(run_id)).status is not RunStatus.RUNNING
+        while True:
+            head = store.head
+            async for row in history.rows(store, stream, after):
+                after = row.seq
+                if row.kind in e.KINDS:
+                    entry = e.from_row(row)
+                    resting = _rests(entry.event, resting)
+                    yield entry
+            if not follow or (resting and (run_id not in self._running or store.head <= head)):
+                return
+            await store.wait_beyond(max(head, after))
+
+    async def transcript(
+        self, run_id: str, agent: str | None = None, *, after: int = 0, follow: bool = False
+    ) -> AsyncIterator[TranscriptEntry]:
+        """What an agent, or every agent, said and did."""
+        store, stream = self._with.store, self._stream(run_id)
+        agents = [agent] if agent is not None else await self._agents(run_id)
+        seen = dict.fromkeys(agents, after)
+        while True:
+            head = store.head
+            found: list[TranscriptEntry] = []
+            for name in agents:
+                said = transcripts.stream_of(stream, name)
+                async for row in history.rows(store, said, seen[name]):
+                    seen[name] = row.seq
+                    found.append(TranscriptEntry(row.seq, name, transcripts.read(row)))
+            for entry in sorted(found, key=lambda each: each.seq):
+                yield entry
+            if not follow or run_id not in self._running:
+                return
+            await store.wait_beyond(head)
+
+    async def patch(self, run_id: str, task_id: str) -> bytes:
+        """The latest proposed change of a task."""
+        revisions = [
+            entry.event.payload.revision
+            for entry in await self._recorded(run_id)
+            if isinstance(entry.event, e.TurnStarted) and entry.event.payload.task_id == task_id
+        ]
+        for revision in sorted(set(revisions), reverse=True):
+            name = f"{task_id}.r{revision}"
+            folder = shelf.folder_of(self._with.workspace, run_id, name)
+            if (folder / "changes.patch").is_file():
+                return await anyio.Path(folder / "changes.patch").read_bytes()
+        raise ValidationError(f"The task {task_id} of {run_id} has no proposal.")
+
+    # -- control ---------------------------------------------------------------------------------
+
+    async def start(self, order: RunOrder) -> str:
+        """Begin a run; gives its id, and goes on by itself."""
+        sound_flow(order, self._with.patterns)
+        picked = await self._confine(order.unsafe)
+        async with self._starting:
+            run_id = self._new_id()
+            stream = f"{sanitised(order.flow)}/{run_id}"
+            await self._announce(order, stream, run_id)
+            self._streams[run_id] = stream
+        self._carry_out(run_id, order, picked)
+        return run_id
+
+    async def resume(self, run_id: str) -> None:
+        """Go on with a run that was interrupted, stopped or parked."""
+        stream = self._stream(run_id)
+        if run_id in self._running:
+            return
+        state = await self.state(run_id)
+        if state.status not in _RESUMABLE:
+            raise IllegalTransition(
+                f"{run_id} is {state.status} and cannot go on; begin it again with: "
+                f"agentcanvas retry {run_id}"
+            )
+        order = await history.order_of(self._with.store, stream)
+        await self._refuse_changed_patterns(run_id, order)
+        picked = await self._confine(order.unsafe)
+        log = Logbook(self._with.broker, run_id, stream)
+        await log.write(e.RunResumed(actor="engine", provenance=SYSTEM))
+        self._carry_out(run_id, order, picked)
+
+    async def retry(self, run_id: str) -> str:
+        """Begin the same again as a new run."""
+        order = await history.order_of(self._with.store, self._stream(run_id))
+        return await self.start(msgspec.structs.replace(order, parent_run_id=run_id))
+
+    async def stop(self, run_id: str, *, reason: str = "stopped by you") -> None:
+        """End a run and keep what is there; returns when nothing of it is left running."""
+        stream = self._stream(run_id)
+        running = self._running.get(run_id)
+        if running is not None:
+            running.stop_reason = reason
+            running.scope.cancel()
+            await running.over.wait()
+            return
+        state = await self.state(run_id)
+        if state.status.is_over:
+            raise IllegalTransition(f"{run_id} has ended already: {state.reason}")
+        await self._end(Logbook(self._with.broker, run_id, stream), e.End(reason, done=False))
+
+    async def undo(self, run_id: str, task_id: str | None = None) -> tuple[UndoneTask, ...]:
+        """Take back what a task landed, or all that a run landed, the latest first."""
+        log = Logbook(self._with.broker, run_id, self._stream(run_id))
+        landed = _landed(await self._recorded(run_id), task_id)
+        if not landed:
+            what = f"The task {task_id} of {run_id}" if task_id else run_id
+            raise ValidationError(f"{what} has nothing in the workspace that could be taken back.")
+        ground = Ground(self._with.workspace, log)
+        undone = []
+        for each in reversed(landed):
+            try:
+                receipt = await ground.undo(each.transaction)
+            except ApplyError as problem:
+                undone.append(UndoneTask(each.task_id, problem=str(problem)))
+                break  # what lies below it cannot be reached either
+            files = tuple(file.path for file in receipt.changed_files)
+            taken = e.Undone(each.task_id, files)
+            await log.write(
+                e.ProposalUndone(
+                    actor="person:you", provenance=e.Provenance.USER_INPUT, payload=taken
+                )
+            )
+            undone.append(UndoneTask(each.task_id, files))
+        return tuple(undone)
+
+    # -- people ----------------------------------------------------------------------------------
+
+    async def asks(self, run_id: str | None = None) -> tuple[PersonAsk, ...]:
+        """Everything that is not answered yet, the oldest first."""
+        found = await self._inbox.asks(await self._persons())
+        return tuple(ask for ask in found if run_id in (None, ask.run_id))
+
+    async def answer(self, ask_id: str, answer: PersonAnswer) -> None:
+        """Answer one of them; the run goes on if it waited for nothing else."""
+        run_id = await self._inbox.answer(await self._persons(), ask_id, answer)
+        if run_id not in self._running and run_id in self._streams:
+            state = await self.state(run_id)
+            if state.status is RunStatus.PARKED:
+                await self.resume(run_id)
+
+    async def _persons(self) -> list[str]:
+        """Whoever has a mailbox here."""
+        rows = await self._with.store.read(
+            lambda look: look.query(
+                "SELECT DISTINCT recipient FROM hub_letters WHERE recipient LIKE 'person:%'"
+            )
+        )
+        return sorted(row[0].removeprefix("person:") for row in rows)
+
+    # -- the life of a run -----------------------------------------------------------------------
+
+    def _carry_out(self, run_id: str, order: RunOrder, picked: Picked) -> None:
+        self._running[run_id] = _Running()
+        self._tasks.start_soon(self._life, run_id, order, picked)
+
+    async def _life(self, run_id: str, order: RunOrder, picked: Picked) -> None:
+        running = self._running[run_id]
+        end: e.End | None = None
+        carrying = CarryingOut(self._with, run_id, self._streams[run_id], order, picked)
+        try:
+            with running.scope:
+                end = await self._to_the_end(carrying)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._close(carrying.logbook, running, end)
+                del self._running[run_id]
+                running.over.set()
+
+    async def _to_the_end(self, carrying: CarryingOut) -> e.End:
+        try:
+            return await carrying.run()
+        except Exception as error:  # noqa: BLE001 - whatever it is ends this run, and says so
+            return _end_of(_first(error))
+
+    async def _close(self, log: Logbook, running: _Running, end: e.End | None) -> None:
+        if running.stop_reason:
+            end = e.End(running.stop_reason, done=False)
+        if end is not None:
+            await self._end(log, end)
+        elif (await self.state(log.run_id)).status is RunStatus.RUNNING:
+            await log.write(e.RunInterrupted(actor="engine", provenance=SYSTEM))
+
+    async def _end(self, log: Logbook, end: e.End) -> None:
+        await self._withdraw_asks(log.run_id)
+        repository = await anyio.to_thread.run_sync(find_repository, self._with.workspace)
+        head = repository.head if repository else None
+        ended = e.RunEnded(
+            actor="engine", provenance=SYSTEM, payload=msgspec.structs.replace(end, head=head)
+        )
+        await Logbook(self._with.broker, log.run_id, log.stream).write(ended)
+
+    async def _withdraw_asks(self, run_id: str) -> None:
+        """What was asked is of no use any more."""
+        open_asks = [
+            number
+            for person in await self._persons()
+            for number, envelope in await self._with.broker.waiting(f"person:{person}")
+            if envelope.session == run_id
+        ]
+        if open_asks:
+            await self._with.broker.transact(
+                lambda unit: [unit.take_over(number) for number in open_asks]
+            )
+
+    async def _announce(self, order: RunOrder, stream: str, run_id: str) -> None:
+        flow = sound_flow(order, self._with.patterns)
+        repository = await anyio.to_thread.run_sync(find_repository, self._with.workspace)
+        team = tuple(e.Member(agent.id, agent.label, agent.role) for agent in flow.agents)
+        start = e.Start(order.flow, order.request, team, repository.head if repository else None)
+        started = e.RunStarted(
+            actor=f"person:{order.person}",
+            provenance=e.Provenance.USER_INPUT,
+            parent_run_id=order.parent_run_id,
+            payload=start,
+        )
+        body = msgspec.json.encode(order)
+        mark = msgspec.json.encode({"patterns": pattern_hash(self._with.patterns, flow)})
+        log = Logbook(self._with.broker, run_id, stream)
+        await log.transact(
+            lambda unit: (
+                log.note(unit.transaction, started),
+                unit.transaction.append(stream, history.ORDER, body),
+                unit.transaction.append(stream, _PATTERNS, mark),
+            )
+        )
+
+    async def _refuse_changed_patterns(self, run_id: str, order: RunOrder) -> None:
+        now = pattern_hash(self._with.patterns, sound_flow(order, self._with.patterns))
+        async for row in history.rows(self._with.store, self._stream(run_id)):
+            if row.kind == _PATTERNS:
+                then = msgspec.json.decode(row.body)["patterns"]
+                if then != now:
+                    raise RunDiverged(
+                        f"{run_id} was begun with another version of its patterns and cannot go "
+                        f"on with these; begin it again with: agentcanvas retry {run_id}"
+                    )
+                return
+
+    # -- opening and closing ---------------------------------------------------------------------
+
+    async def _take_stock(self, *, resume: bool) -> None:
+        """Find the runs; those that nobody carries out any more are interrupted."""
+        self._streams = await history.streams(self._with.store)
+        for run_id in list(self._streams):
+            state = await self.state(run_id)
+            if state.status is RunStatus.RUNNING:
+                log = Logbook(self._with.broker, run_id, self._streams[run_id])
+                await log.write(e.RunInterrupted(actor="engine", provenance=SYSTEM))
+            answered = state.status is RunStatus.PARKED and await self._is_answered(run_id)
+            if answered or (resume and state.status in (RunStatus.RUNNING, RunStatus.INTERRUPTED)):
+                await self.resume(run_id)
+
+    async def _is_answered(self, run_id: str) -> bool:
+        return bool(await self._with.broker.waiting(f"engine:{run_id}"))
+
+    async def _leave(self) -> None:
+        for running in list(self._running.values()):
+            running.scope.cancel()
+        for running in list(self._running.values()):
+            await running.over.wait()
+
+    # -- finding things --------------------------------------------------------------------------
+
+    def _stream(self, run_id: str) -> str:
+        try:
+            return self._streams[run_id]
+        except KeyError:
+            raise ValidationError(f"There is no run {run_id} here; see: agentcanvas runs") from None
+
+    async def _recorded(self, run_id: str) -> list[e.Recorded]:
+        return await history.recorded(self._with.store, self._stream(run_id))
+
+    async def _agents(self, run_id: str) -> list[str]:
+        first = (await self._recorded(run_id))[0].event
+        return (
+            [member.id for member in first.payload.team] if isinstance(first, e.RunStarted) else []
+        )
+
+    def _new_id(self) -> str:
+        moment = datetime.fromtimestamp(self._with.clock.now_ms() / 1000, UTC)
+        name = moment.strftime("run_%Y%m%d_%H%M%S")
+        count, found = 1, name
+        while found in self._streams:
+            count += 1
+            found = f"{name}_{count}"
+        return found
+
+
+_PATTERNS = "patterns"
+
+
+def _rests(event: e.RunEvent, resting: bool) -> bool:
+    """Whether a run does nothing by itself after this event."""
+    if isinstance(event, e.RunEnded | e.RunParked | e.RunInterrupted):
+        return True
+    return False if isinstance(event, e.RunResumed | e.RunStarted) else resting
+
+
+def _landed(entries: list[e.Recorded], task_id: str | None) -> list[e.Landed]:
+    """What is in the workspace still, in the order it came."""
+    found: list[e.Landed] = []
+    for entry in entries:
+        match entry.event:
+            case e.ProposalLanded(payload=landed):
+                found.append(landed)
+            case e.ProposalUndone(payload=undone):
+                found = [each for each in found if each.task_id != undone.task_id]
+            case _:
+                pass
+    return [each for each in found if task_id in (None, each.task_id)]
+
+
+def _end_of(error: BaseException) -> e.End:
+    if isinstance(error, RunDiverged):
+        return e.End(f"diverged: {error}", done=False)
+    if isinstance(error, AgentCanvasError):
+        return e.End(f"error: {error}", done=False)
+    return e.End(f"error: {type(error).__name__}: {error}", done=False)
+
+
+def _first(error: BaseException) -> BaseException:
+    """One reason is enough; the others are its consequences."""
+    while isinstance(error, BaseExceptionGroup):
+        others = [each for each in error.exceptions if not isinstance(each, asyncio.CancelledError)]
+        error = (others or list(error.exceptions))[0]
+    return error

@@ -1,0 +1,160 @@
+"""Gathering evidence: the checks on a generation, and on that generation plus a patch (D13).
+
+Both trees are copies that nobody else sees, confined like an agent and, where it can be had, at the
+workspace's own path (D9). The base is examined once for each generation.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from shutil import rmtree
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+
+from agentcanvas.clock import Clock
+from agentcanvas.proposals.apply import STATE_FOLDER, Landing
+from agentcanvas.proposals.checks import (
+    Check,
+    CheckResult,
+    CheckRun,
+    Evidence,
+    choose_checks,
+    compare,
+    run_checks,
+)
+from agentcanvas.proposals.policy import Policy
+from agentcanvas.sandbox.confine import Command, Confinement, View
+from agentcanvas.sandbox.generation import Generation
+from agentcanvas.sandbox.paths import run_folder
+from agentcanvas.sandbox.prepare import copy_generation
+from agentcanvas.sandbox.private_git import make_private_git, object_folders
+from agentcanvas.sandbox.process import Cause, Limits, run_confined
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+CHECK_S = 600.0
+_OUTPUT_BYTES = 4 * 1024 * 1024
+
+
+class Examiner:
+    """Runs the checks of one run; ``timeouts`` are seconds by the name of a check."""
+
+    def __init__(
+        self,
+        confinement: Confinement,
+        clock: Clock,
+        *,
+        declared: Sequence[Check] = (),
+        timeouts: Mapping[str, float] | None = None,
+    ) -> None:
+        self._confinement = confinement
+        self._clock = clock
+        self._declared = tuple(declared)
+        self._timeouts = timeouts or {}
+        self._before: dict[int, dict[Check, CheckResult]] = {}
+        self._locks: dict[int, anyio.Lock] = {}
+
+    async def examine(
+        self, base: Generation, patch: bytes, changed: Sequence[str], policy: Policy
+    ) -> Evidence:
+        """Evidence for a patch that is safe to land."""
+        checks = choose_checks(self._declared, base.tree)
+        if not checks:
+            return compare(base.name, checks, {}, {}, changed)
+        before = await self.before(base)
+        async with self._copy(base) as tree:
+            await Landing(tree, policy=policy).apply("evidence", patch, base.tree)
+            await anyio.to_thread.run_sync(rmtree, tree / STATE_FOLDER)
+            after = await self._run(checks, base, tree)
+        return compare(base.name, checks, before, after, changed)
+
+    async def before(self, base: Generation) -> dict[Check, CheckResult]:
+        """The checks on a generation as it is, run once."""
+        async with self._locks.setdefault(base.number, anyio.Lock()):
+            if base.number not in self._before:
+                checks = choose_checks(self._declared, base.tree)
+                results: dict[Check, CheckResult] = {}
+                if checks:
+                    async with self._copy(base) as tree:
+                        results = await self._run(checks, base, tree)
+                self._before[base.number] = results
+        return self._before[base.number]
+
+    async def _run(
+        self, checks: Sequence[Check], base: Generation, tree: Path
+    ) -> dict[Check, CheckResult]:
+        limits = {check.command: self._timeouts.get(check.name, CHECK_S) for check in checks}
+
+        async def runner(command: str, tree: Path) -> CheckRun:
+            return await self._check(command, tree, base, limits[command])
+
+        return await run_checks(checks, tree, runner)
+
+    async def _check(
+        self, command: str, tree: Path, base: Generation, deadline_s: float
+    ) -> CheckRun:
+        home, tmp = tree.parent / "home", tree.parent / "tmp"
+        for folder in (home, tmp):
+            folder.mkdir(exist_ok=True)
+        view = View(
+            workspace=base.workspace, tree=tree, home=home, tmp=tmp, objects=object_folders(base)
+        )
+        await make_private_git(base, tree, self._confinement.places(view).objects)
+        limits = Limits(deadline_s=deadline_s, output_bytes=_OUTPUT_BYTES)
+        self._clock.hold()
+        try:
+            ending, lines = await run_confined(
+                self._confinement, view, Command(("/bin/sh", "-c", command)), limits
+            )
+        finally:
+            self._clock.release()
+        output = "\n".join(line.text for line in lines)
+        if ending.cause is Cause.DEADLINE:
+            return CheckRun(None, f"{output}\nstopped after {deadline_s:g} s")
+        return CheckRun(ending.exit_code, output, self._unsound(view))
+
+    def _unsound(self, view: View) -> str:
+        """Why a green check may have tested other code than the tree holds (D9)."""
+        if self._confinement.places(view).tree == view.workspace:
+            return ""
+        inside = [
+            folder
+            for folder in os.environ.get("PATH", "").split(os.pathsep)
+            if folder and Path(folder).is_relative_to(view.workspace)
+        ]
+        if not inside:
+            return ""
+        return (
+            f"{inside[0]} leads back to the workspace, and {self._confinement.name} cannot put the "
+            "copy in its place; the checks may have run your old code"
+        )
+
+    @asynccontextmanager
+    async def _copy(self, base: Generation) -> AsyncIterator[Path]:
+        place = run_folder(base.workspace, base.run_id)
+        place.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=".evidence-", dir=place))
+        try:
+            tree = folder / "tree"
+            await copy_generation(base, tree)
+            yield tree
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(_remove, folder)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a copy, also what a check has made read-only in it."""
+    for root, folders, _ in os.walk(folder):
+        for name in folders:
+            path = Path(root, name)
+            if not path.is_symlink():
+                path.chmod(0o700)
+    rmtree(folder, ignore_errors=True)

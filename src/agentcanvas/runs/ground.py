@@ -1,0 +1,95 @@
+"""The ground a run stands on: its chain of frozen bases, and the one way into the workspace (D7).
+
+A new generation follows whatever changed the workspace, an apply of ours or an edit of the user.
+Landing is one at a time, under a name that a repeat recognises (D3).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+
+from agentcanvas.proposals.apply import Forecast, Landing, Receipt
+from agentcanvas.proposals.policy import Policy
+from agentcanvas.runs import events as e
+from agentcanvas.runs.logbook import Logbook
+from agentcanvas.sandbox.generation import (
+    Generation,
+    edits_since,
+    generation_numbers,
+    load_generation,
+    take_generation,
+)
+from agentcanvas.sandbox.paths import shown
+
+_FILES_TOLD = 20
+
+
+class Ground:
+    """The workspace, as one run sees it."""
+
+    def __init__(self, workspace: Path, logbook: Logbook) -> None:
+        self.workspace = workspace
+        self._logbook = logbook
+        self._landing = Landing(workspace)
+        self._lock = anyio.Lock()
+        self._known: dict[int, Generation] = {}
+        self._latest: int | None = None
+
+    async def current(self) -> Generation:
+        """The workspace as it is now; a new generation if it has changed since the last one."""
+        async with self._lock:
+            latest = await self._load_latest()
+            if latest is None:
+                return await self._take(None, "the start of the run", ())
+            edits = await edits_since(latest)
+            if not edits:
+                return latest
+            files = tuple(shown(edit.path) for edit in edits)
+            return await self._take(latest, "the workspace has changed", files)
+
+    async def generation(self, number: int) -> Generation:
+        """One that was taken before."""
+        if number not in self._known:
+            run_id = self._logbook.run_id
+            self._known[number] = await load_generation(self.workspace, run_id, number)
+        return self._known[number]
+
+    async def foresee(self, patch: bytes, base: Generation, policy: Policy) -> Forecast:
+        """What landing a patch would do or say."""
+        return await self._landing.check(patch, base.tree, policy=policy)
+
+    async def land(
+        self, transaction: str, patch: bytes, base: Generation, policy: Policy
+    ) -> Receipt:
+        """Land a patch, or raise and leave all as it is; a repeat gives the first receipt."""
+        async with self._lock:
+            return await self._landing.apply(transaction, patch, base.tree, policy=policy)
+
+    async def undo(self, transaction: str) -> Receipt:
+        """Take back what a transaction landed."""
+        async with self._lock:
+            return await self._landing.undo(transaction)
+
+    async def recover(self) -> None:
+        """Settle what a crash left half done in the workspace."""
+        await self._landing.recover()
+
+    async def _load_latest(self) -> Generation | None:
+        if self._latest is None:
+            numbers = generation_numbers(self.workspace, self._logbook.run_id)
+            self._latest = numbers[-1] if numbers else None
+        return None if self._latest is None else await self.generation(self._latest)
+
+    async def _take(
+        self, previous: Generation | None, reason: str, files: tuple[str, ...]
+    ) -> Generation:
+        taken = await take_generation(self.workspace, self._logbook.run_id, previous=previous)
+        self._known[taken.number] = taken
+        self._latest = taken.number
+        base = e.Base(taken.number, reason, files[:_FILES_TOLD], taken.notes)
+        await self._logbook.write(
+            e.GenerationTaken(actor="engine", provenance=e.Provenance.SYSTEM, payload=base)
+        )
+        return taken

@@ -1,0 +1,243 @@
+"""One inbox for people (D24): whatever waits for a person is a message in their mailbox.
+
+An ask is asked once, however often a run is resumed, and its answer is on record before anybody
+acts on it. Who answers, and in which window, is no matter of this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+from msgspec import UNSET
+
+from agentcanvas.clock import Clock
+from agentcanvas.errors import DeadlineExceeded, ProtocolError, ValidationError
+from agentcanvas.hub.broker import Transacting
+from agentcanvas.hub.client import INTERIM, Connection, Delivery
+from agentcanvas.hub.guard import Principal, PrincipalKind
+from agentcanvas.hub.hub import Hub
+from agentcanvas.protocol.envelope import AgentRef, Envelope
+from agentcanvas.protocol.ids import new_id, step_id
+from agentcanvas.protocol.kinds import Kind, TaskAssign, TaskResult
+from agentcanvas.protocol.kinds import Outcome as TaskOutcome
+from agentcanvas.protocol.person import PersonAnswer, PersonAsk
+from agentcanvas.protocol.values import freeze
+from agentcanvas.runs import events as e
+from agentcanvas.runs.attendance import Attendance
+from agentcanvas.runs.logbook import Logbook
+
+PERSON_ASK = "person.ask"
+_LONGEST = 200
+
+_asks = msgspec.json.Decoder(PersonAsk)
+_answers = msgspec.json.Decoder(PersonAnswer)
+
+
+def mailbox_of(person: str) -> str:
+    """The name a person has in the hub."""
+    return f"person:{person}"
+
+
+def engine_of(run_id: str) -> str:
+    """The name a run's engine has in the hub (D22)."""
+    return f"engine:{run_id}"
+
+
+class People:
+    """Asks people on behalf of one run."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        connection: Connection,
+        logbook: Logbook,
+        *,
+        attendance: Attendance,
+        clock: Clock,
+        before: Iterable[e.Recorded] = (),
+    ) -> None:
+        """Take up what earlier lives of the run have asked and heard."""
+        self._hub = hub
+        self._connection = connection
+        self._logbook = logbook
+        self._attendance = attendance
+        self._clock = clock
+        self._engine = Principal(engine_of(logbook.run_id), PrincipalKind.ENGINE)
+        self._asked: set[str] = set()
+        self._answered: dict[str, PersonAnswer] = {}
+        for entry in before:
+            if isinstance(entry.event, e.AskedPerson):
+                self._asked.add(entry.event.payload.ask_id)
+            elif isinstance(entry.event, e.AnsweredByPerson):
+                said = entry.event.payload
+                self._answered[said.ask_id] = PersonAnswer(
+                    msgspec.json.decode(said.content), said.person
+                )
+
+    async def ask(self, ask: PersonAsk) -> PersonAnswer:
+        """Put an ask into the inbox and return with the answer to it."""
+        known = self._answered.get(ask.ask_id)
+        if known is not None:
+            return known
+        envelope = self._envelope(ask)
+        timeout_s = None
+        if ask.deadline_ms is not UNSET:
+            timeout_s = max(0.0, (ask.deadline_ms - self._clock.now_ms()) / 1000)
+        async with self._connection.converse(
+            envelope, timeout_s=timeout_s, send=False
+        ) as conversation:
+            await self._put(ask, envelope)
+            with self._attendance.waiting_for(ask):
+                try:
+                    async for delivery in conversation:
+                        if delivery.envelope.kind not in INTERIM:
+                            break
+                        await delivery.ack()
+                except DeadlineExceeded:
+                    return await self._take_default(ask, envelope)
+            return await self._heard(ask, delivery)
+
+    async def _put(self, ask: PersonAsk, envelope: Envelope) -> None:
+        if ask.ask_id in self._asked:
+            return  # by an earlier life of the run; it lies there still
+        post = await self._hub.prepare(self._engine, envelope)
+        asked = e.PersonAsked(
+            ask_id=ask.ask_id,
+            person=ask.person,
+            question=_headline(ask.text),
+            scope=ask.scope,
+            task_id=_task_of(ask.scope),
+        )
+        event = e.AskedPerson(actor=ask.agent_id, provenance=e.Provenance.SYSTEM, payload=asked)
+        await self._logbook.transact(
+            lambda unit: (unit.put(post), self._logbook.note(unit.transaction, event))
+        )
+        self._asked.add(ask.ask_id)
+
+    async def _heard(self, ask: PersonAsk, delivery: Delivery) -> PersonAnswer:
+        answer = _answer_in(delivery.envelope)
+        event = _answered(ask, answer)
+        await self._logbook.transact(
+            lambda unit: (
+                unit.take_over(delivery.number),
+                self._logbook.note(unit.transaction, event),
+            )
+        )
+        self._answered[ask.ask_id] = answer
+        return answer
+
+    async def _take_default(self, ask: PersonAsk, envelope: Envelope) -> PersonAnswer:
+        if ask.default is UNSET:
+            raise DeadlineExceeded(f"{ask.person} did not answer in time: {_headline(ask.text)}")
+        answer = PersonAnswer(ask.default, "")
+        event = _answered(ask, answer)
+        await self._logbook.transact(
+            lambda unit: (
+                unit.withdraw(self._logbook.run_id, self._engine.id, envelope.id),
+                self._logbook.note(unit.transaction, event),
+            )
+        )
+        self._answered[ask.ask_id] = answer
+        return answer
+
+    def _envelope(self, ask: PersonAsk) -> Envelope:
+        return Envelope(
+            id=step_id(self._logbook.run_id, f"person/{ask.ask_id}", 1),
+            kind=Kind.TASK_ASSIGN,
+            time=self._clock.now(),
+            sender=AgentRef(self._engine.id),
+            recipient=AgentRef(mailbox_of(ask.person)),
+            session=self._logbook.run_id,
+            body=TaskAssign(task_id=f"ask/{ask.ask_id}", task_type=PERSON_ASK, input=freeze(ask)),
+        )
+
+
+class PersonInbox:
+    """All that waits for people, over all runs, for commands and pages."""
+
+    def __init__(self, hub: Hub, broker: Transacting, clock: Clock) -> None:
+        self._hub = hub
+        self._broker = broker
+        self._clock = clock
+
+    async def asks(self, persons: Sequence[str]) -> tuple[PersonAsk, ...]:
+        """Everything that is not answered yet, the oldest first."""
+        return tuple([ask for ask, _, _ in await self._open(persons)])
+
+    async def answer(self, persons: Sequence[str], ask_id: str, answer: PersonAnswer) -> str:
+        """Answer one of them; gives the run it belongs to."""
+        found = {
+            ask.ask_id: (ask, number, asked) for ask, number, asked in await self._open(persons)
+        }
+        if ask_id not in found:
+            raise ValidationError(
+                f"Nothing waits for an answer under {ask_id}; it was answered before, or its run "
+                "has ended. See: agentcanvas review --list"
+            )
+        ask, number, asked = found[ask_id]
+        principal = Principal(mailbox_of(ask.person), PrincipalKind.PERSON)
+        reply = Envelope(
+            id=new_id(),
+            kind=Kind.TASK_COMPLETE,
+            time=self._clock.now(),
+            sender=AgentRef(principal.id),
+            recipient=asked.sender,
+            session=asked.session,
+            reply_to=asked.id,
+            correlation_id=asked.id,
+            body=TaskResult(
+                task_id=asked.task_id or UNSET,
+                status=TaskOutcome.SUCCESS,
+                output=freeze(answer),
+            ),
+        )
+        post = await self._hub.prepare(principal, reply)
+        await self._broker.transact(lambda unit: (unit.take_over(number), unit.put(post)))
+        return ask.run_id
+
+    async def _open(self, persons: Sequence[str]) -> list[tuple[PersonAsk, int, Envelope]]:
+        found = []
+        for person in persons:
+            for number, envelope in await self._broker.waiting(mailbox_of(person)):
+                body = envelope.body
+                if isinstance(body, TaskAssign) and body.task_type == PERSON_ASK and body.input:
+                    found.append((_asks.decode(body.input), number, envelope))
+        return found
+
+
+def _answer_in(envelope: Envelope) -> PersonAnswer:
+    body = envelope.body
+    if not isinstance(body, TaskResult) or body.output is UNSET:
+        raise ProtocolError(f"{envelope.sender.id} sent no answer.")
+    return _answers.decode(body.output)
+
+
+def _answered(ask: PersonAsk, answer: PersonAnswer) -> e.AnsweredByPerson:
+    said = e.PersonAnswered(
+        ask_id=ask.ask_id,
+        person=answer.person or ask.person,
+        answer=_headline(_as_text(answer.content)),
+        content=freeze(answer.content),
+    )
+    who = mailbox_of(answer.person or ask.person)
+    return e.AnsweredByPerson(actor=who, provenance=e.Provenance.USER_INPUT, payload=said)
+
+
+def _as_text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Mapping) and "decision" in content:
+        reason = content.get("reason")
+        return f"{content['decision']}: {reason}" if reason else str(content["decision"])
+    return msgspec.json.encode(content).decode()
+
+
+def _headline(text: str) -> str:
+    first = next((line.strip(" #") for line in text.splitlines() if line.strip(" #")), "")
+    return first if len(first) <= _LONGEST else first[: _LONGEST - 1] + "…"
+
+
+def _task_of(scope: str) -> str:
+    kind, _, name = scope.partition(":")
+    return name if kind in ("review", "task") else ""

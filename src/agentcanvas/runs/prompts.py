@@ -1,0 +1,123 @@
+"""What the engine itself says to agents and people: reviews, revisions, plans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from agentcanvas.proposals.checks import Evidence
+from agentcanvas.protocol.records import ChangedFile
+
+_LONGEST_PATCH = 60_000
+_LONGEST_SAID = 4_000
+
+# R5, word for word what the findings' levels mean.
+_SEVERITIES = """\
+Severity: critical = security hole or risk of data loss (SQL injection, unhandled null); \
+major = functional bug (wrong algorithm, missing validation); \
+minor = quality (style violation, redundant code); \
+suggestion = improvement (naming, optimisation)."""
+
+_VERDICT = """\
+End with exactly one of these lines, alone on its line:
+APPLY
+REJECT: the reason
+REVISE: what has to change
+Or answer with one JSON object {"decision": "apply" | "reject" | "revise", "reason": "…", \
+"findings": [{"severity": "…", "description": "…"}]}.
+Anything critical or major that is still open means REVISE or REJECT."""
+
+VERDICT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "decision": {"enum": ["apply", "reject", "revise"]},
+        "reason": {"type": "string"},
+    },
+    "required": ["decision"],
+}
+
+
+def review_request(
+    *,
+    worker: str,
+    task_id: str,
+    instruction: str,
+    summary: str,
+    criteria: Sequence[str],
+    files: Sequence[ChangedFile],
+    evidence: Evidence,
+    patch: bytes,
+    again: str = "",
+) -> str:
+    """What a reviewer gets to read: the task, what was done, what the checks say, and the patch."""
+    parts = [
+        f"Review the change that {worker} proposes for task {task_id}.",
+        f"The task:\n{instruction}",
+        _listed("Acceptance criteria", criteria),
+        f"The worker says:\n{_shortened(summary, _LONGEST_SAID)}",
+        _listed("Files", [f"{file.status} {file.path}" for file in files]),
+        f"The checks, run by the engine on base + patch, before → after: {evidence.sentence}",
+        f"The patch:\n{_fenced(patch.decode('utf-8', 'replace'))}",
+        _SEVERITIES,
+        _VERDICT,
+        f"Your last answer held no verdict that could be read. {again}" if again else "",
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def review_for_person(
+    *,
+    worker: str,
+    task_id: str,
+    instruction: str,
+    summary: str,
+    files: Sequence[ChangedFile],
+    evidence: Evidence,
+    why: str = "",
+) -> str:
+    """The same for a person, who looks at the patch with a tool of their own."""
+    parts = [
+        f"Apply the change of {worker} for {task_id}?",
+        why,
+        f"Task: {instruction}",
+        _shortened(summary, _LONGEST_SAID),
+        _listed("Files", [f"{file.status} {file.path}" for file in files]),
+        f"Checks: {evidence.sentence}",
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def revision(instruction: str, reason: str) -> str:
+    """The message of a task that was sent back (R2, C3)."""
+    return (
+        f"Your change was not accepted yet. What has to change:\n{reason}\n\n"
+        "Your files are as you left them; go on from there. The task was:\n"
+        f"{instruction}"
+    )
+
+
+def anew(instruction: str, reason: str) -> str:
+    """The message of a task whose ground has moved (D7)."""
+    return (
+        f"Your change could not be applied: {reason}\n\n"
+        "The files are now as they are in the workspace; make your change again on them. "
+        f"The task was:\n{instruction}"
+    )
+
+
+def _listed(title: str, entries: Sequence[str]) -> str:
+    return f"{title}:\n" + "\n".join(f"- {entry}" for entry in entries) if entries else ""
+
+
+def _fenced(text: str) -> str:
+    shown = _shortened(text, _LONGEST_PATCH)
+    fence = "```"
+    while fence in shown:
+        fence += "`"
+    return f"{fence}diff\n{shown}\n{fence}"
+
+
+def _shortened(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    return f"{text[:most]}\n[{len(text) - most:,} more characters]"

@@ -1,0 +1,378 @@
+"""One turn of one agent: a message out, its answer in, each recorded together with its mail (D3).
+
+A turn that was cut off is taken back if nobody began it and sent again as another attempt (D18); an
+answer that came meanwhile is used. What the answer means is left to the ``desk``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from agentcanvas.clock import Clock
+from agentcanvas.errors import DeadlineExceeded
+from agentcanvas.hub.broker import Transacting, Unit
+from agentcanvas.hub.client import Connection, Conversation, Delivery
+from agentcanvas.hub.events import OnBehalfOf
+from agentcanvas.hub.guard import Principal, PrincipalKind
+from agentcanvas.hub.hub import Hub
+from agentcanvas.protocol.envelope import AgentRef, Envelope
+from agentcanvas.protocol.ids import step_id
+from agentcanvas.protocol.kinds import (
+    AttemptSummary,
+    Broadcast,
+    Error,
+    Kind,
+    TaskAssign,
+    TaskConstraints,
+    TaskContext,
+    TaskProgress,
+    TaskReject,
+    TaskResult,
+)
+from agentcanvas.protocol.packet import Rule
+from agentcanvas.protocol.records import FailureClass, Usage
+from agentcanvas.protocol.turns import Access, Order, Report, report_in
+from agentcanvas.protocol.values import freeze
+from agentcanvas.runs import events as e
+from agentcanvas.runs.journal import Journal
+from agentcanvas.runs.logbook import Logbook
+from agentcanvas.runs.people import engine_of
+
+_LONGEST_SHOWN = 2_000
+_PATIENCE_S = 60.0
+"""How long the host may take beyond its own limit to say that the limit was reached."""
+
+
+class Place(Struct, frozen=True):
+    """Where in the flow a turn belongs, for the record (D22)."""
+
+    interaction_id: str = ""
+    edge_id: str = ""
+    speaker: str = ""
+
+
+class TurnSpec(Struct, frozen=True, kw_only=True):
+    """What a turn is about; ``key`` is its step in the run, and its name on record."""
+
+    key: str
+    place: Place = Place()
+    to: str
+    message: str
+    role: str = ""
+    number: int = 1
+    task_id: str = ""
+    revision: int = 0
+    access: Access = Access.NONE
+    generation: int | None = None
+    schema: dict[str, Any] | None = None
+    scope: tuple[str, ...] | None = None
+    testing_required: bool = False
+    acceptance_criteria: tuple[str, ...] = ()
+    previous_attempts: tuple[AttemptSummary, ...] = ()
+    rules: tuple[Rule, ...] = ()
+
+
+class TurnOutcome(Struct, frozen=True, kw_only=True):
+    """What came of it; ``reason`` is the sentence of a turn that did not end well."""
+
+    report: Report
+    ok: bool
+    reason: str = ""
+    failure: FailureClass | None = None
+    duration_ms: int = 0
+
+
+class _Attempt(Struct, frozen=True):
+    number: int
+    message_id: str
+    generation: int | None
+
+
+class Turns:
+    """The turns of one run."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        broker: Transacting,
+        connection: Connection,
+        logbook: Logbook,
+        journal: Journal,
+        *,
+        clock: Clock,
+        limits_s: dict[str, float | None],
+        before: Iterable[e.Recorded] = (),
+    ) -> None:
+        """Take up what was under way; ``limits_s`` is how long a turn of each agent may take."""
+        self._hub = hub
+        self._broker = broker
+        self._connection = connection
+        self._logbook = logbook
+        self._journal = journal
+        self._clock = clock
+        self._limits_s = limits_s
+        self._engine = Principal(engine_of(logbook.run_id), PrincipalKind.ENGINE)
+        self._attempts: dict[str, _Attempt] = {}
+        for entry in before:
+            if isinstance(entry.event, e.TurnStarted):
+                begun = entry.event.payload
+                self._attempts[begun.turn_id] = _Attempt(
+                    begun.attempt, begun.message_id, begun.generation
+                )
+
+    async def take(self, spec: TurnSpec, *also: e.RunEvent) -> TurnOutcome:
+        """Have a turn done, now or in an earlier life; ``also`` is recorded when it begins."""
+        known = self._journal.recall(spec.key, _request(spec), TurnOutcome)
+        if known is not None:
+            return known
+        earlier = self._attempts.get(spec.key)
+        if earlier is not None and await self._is_answered(earlier.message_id):
+            return await self._hear(spec, earlier)
+        return await self._hear(spec, self._next_attempt(spec, earlier), earlier, also)
+
+    def _next_attempt(self, spec: TurnSpec, earlier: _Attempt | None) -> _Attempt:
+        number = 1 if earlier is None else earlier.number + 1
+        generation = spec.generation if earlier is None else earlier.generation
+        return _Attempt(number, step_id(self._logbook.run_id, spec.key, number), generation)
+
+    async def _is_answered(self, message_id: str) -> bool:
+        """Whether the answer to an earlier life's message lies in the engine's mailbox."""
+        return any(
+            envelope.reply_to == message_id and isinstance(envelope.body, TaskResult)
+            for _, envelope in await self._broker.waiting(self._engine.id)
+        )
+
+    async def _hear(
+        self,
+        spec: TurnSpec,
+        attempt: _Attempt,
+        earlier: _Attempt | None = None,
+        also: Sequence[e.RunEvent] = (),
+    ) -> TurnOutcome:
+        """Send an attempt, unless it was sent before, and hear what comes of it."""
+        envelope = self._envelope(spec, attempt)
+        limit_s = self._limits_s.get(spec.to)
+        timeout_s = None if limit_s is None else limit_s + _PATIENCE_S
+        started = self._clock.monotonic()
+        async with self._connection.converse(
+            envelope, timeout_s=timeout_s, send=False
+        ) as conversation:
+            if self._attempts.get(spec.key) != attempt:
+                await self._begin(spec, attempt, envelope, earlier, also)
+            try:
+                delivery = await self._final(conversation, spec)
+            except DeadlineExceeded as late:
+                outcome = TurnOutcome(
+                    report=Report(timed_out=True),
+                    ok=False,
+                    reason=str(late),
+                    failure=FailureClass.TIMEOUT,
+                )
+                return self._end(spec, outcome, None)
+        elapsed = round((self._clock.monotonic() - started) * 1000)
+        return self._end(spec, _outcome_of(delivery.envelope, elapsed), delivery)
+
+    async def _begin(
+        self,
+        spec: TurnSpec,
+        attempt: _Attempt,
+        envelope: Envelope,
+        earlier: _Attempt | None,
+        also: Sequence[e.RunEvent],
+    ) -> None:
+        place = spec.place
+        speaking = OnBehalfOf(place.speaker, place.edge_id or UNSET) if place.speaker else UNSET
+        post = await self._hub.prepare(self._engine, envelope, on_behalf_of=speaking)
+        begun = e.TurnStarted(
+            actor=place.speaker or "engine",
+            provenance=e.Provenance.ORCHESTRATOR_TO_WORKER,
+            interaction_id=place.interaction_id or None,
+            edge_id=place.edge_id or None,
+            payload=e.TurnBegun(
+                turn_id=spec.key,
+                to=spec.to,
+                message_id=envelope.id,
+                text=_shortened(spec.message),
+                role=spec.role,
+                task_id=spec.task_id,
+                attempt=attempt.number,
+                revision=spec.revision,
+                generation=attempt.generation,
+            ),
+        )
+        events = [*(also if earlier is None else ()), begun]
+
+        def work(unit: Unit) -> None:
+            if earlier is not None:
+                unit.withdraw(self._logbook.run_id, self._engine.id, earlier.message_id)
+            self._logbook.note(unit.transaction, *events)
+            unit.put(post)
+
+        await self._logbook.transact(work)
+        self._attempts[spec.key] = attempt
+
+    async def _final(self, conversation: Conversation, spec: TurnSpec) -> Delivery:
+        """The last word; what is said on the way is put on record."""
+        async for delivery in conversation:
+            body = delivery.envelope.body
+            if isinstance(body, TaskResult | TaskReject | Error):
+                return delivery
+            if isinstance(body, TaskProgress):
+                await self._logbook.write(_progressed(spec, body))
+            await delivery.ack()
+        raise AssertionError("a conversation ends by an exception, not by itself")
+
+    def _end(self, spec: TurnSpec, outcome: TurnOutcome, delivery: Delivery | None) -> TurnOutcome:
+        """Record an outcome and take its message over; the pattern need not wait for the disk."""
+        done = e.TurnEnded(
+            actor=spec.to,
+            provenance=e.Provenance.WORKER_PROPOSAL,
+            usage=_known(outcome.report.usage),
+            interaction_id=spec.place.interaction_id or None,
+            edge_id=spec.place.edge_id or None,
+            payload=e.TurnDone(
+                turn_id=spec.key,
+                text=_shortened(outcome.report.text),
+                ok=outcome.ok,
+                reason=outcome.reason,
+                task_id=spec.task_id,
+                duration_ms=outcome.duration_ms,
+            ),
+        )
+        step = self._journal.entry(spec.key, _request(spec), outcome)
+
+        def work(unit: Unit) -> None:
+            self._logbook.note(unit.transaction, done)
+            self._journal.write(unit.transaction, step)
+            if delivery is not None:
+                unit.take_over(delivery.number)
+
+        self._logbook.queue(work)
+        self._journal.remember(step)
+        return outcome
+
+    async def say(self, spec: TurnSpec) -> None:
+        """Tell an agent something that needs no answer."""
+        attempt = _Attempt(1, step_id(self._logbook.run_id, spec.key, 1), None)
+        told = msgspec.structs.replace(
+            self._envelope(spec, attempt),
+            kind=Kind.BROADCAST,
+            body=Broadcast(event="told", message=spec.message),
+            timeout_ms=UNSET,
+        )
+        post = await self._hub.prepare(self._engine, told)
+        await self._logbook.transact(lambda unit: unit.put(post))
+
+    def _envelope(self, spec: TurnSpec, attempt: _Attempt) -> Envelope:
+        order = Order(
+            message=spec.message,
+            turn_id=spec.key,
+            run_id=self._logbook.run_id,
+            task_id=spec.task_id,
+            role=spec.role,
+            number=spec.number,
+            revision=spec.revision,
+            attempt=attempt.number,
+            access=spec.access,
+            generation=UNSET if attempt.generation is None else attempt.generation,
+            answer_schema=UNSET if spec.schema is None else freeze(spec.schema),
+            rules=spec.rules,
+        )
+        limit_s = self._limits_s.get(spec.to)
+        return Envelope(
+            id=attempt.message_id,
+            kind=Kind.TASK_ASSIGN,
+            time=self._clock.now(),
+            sender=AgentRef(self._engine.id),
+            recipient=AgentRef(spec.to),
+            session=self._logbook.run_id,
+            correlation_id=step_id(self._logbook.run_id, spec.task_id or spec.key, 0),
+            timeout_ms=UNSET if limit_s is None else round(limit_s * 1000),
+            body=TaskAssign(
+                task_id=_wire_id(spec, attempt.number),
+                input=freeze(order),
+                constraints=_constraints(spec),
+                acceptance_criteria=spec.acceptance_criteria or UNSET,
+                context=_context(spec),
+            ),
+        )
+
+
+def _known(usage: Usage | UnsetType) -> Usage | None:
+    return None if isinstance(usage, UnsetType) or usage == Usage() else usage
+
+
+def _request(spec: TurnSpec) -> object:
+    """What makes a turn the same; on which generation it ran is a matter of its time."""
+    return msgspec.structs.replace(spec, generation=None)
+
+
+def _wire_id(spec: TurnSpec, attempt: int) -> str:
+    """Task ids are unique on the wire: revisions and attempts have their own (C3)."""
+    name = spec.task_id or spec.key
+    name += f".r{spec.revision}" if spec.revision else ""
+    return name + (f".a{attempt}" if attempt > 1 else "")
+
+
+def _constraints(spec: TurnSpec) -> Any:
+    if spec.access is not Access.WORK:
+        return UNSET
+    return TaskConstraints(scope=spec.scope or ("**",), testing_required=spec.testing_required)
+
+
+def _context(spec: TurnSpec) -> Any:
+    if not spec.previous_attempts:
+        return UNSET
+    return TaskContext(specs=(), reference_files=(), previous_attempts=spec.previous_attempts)
+
+
+def _outcome_of(envelope: Envelope, elapsed_ms: int) -> TurnOutcome:
+    body = envelope.body
+    if isinstance(body, TaskResult):
+        report = report_in(body)
+        well = envelope.kind is Kind.TASK_COMPLETE
+        failure = report.failure if isinstance(report.failure, FailureClass) else None
+        return TurnOutcome(
+            report=report,
+            ok=well,
+            reason="" if well else body.error_message or body.summary or "it failed",
+            failure=None if well else failure or FailureClass.UNKNOWN,
+            duration_ms=elapsed_ms,
+        )
+    if isinstance(body, TaskReject):
+        said = f": {body.message}" if body.message else ""
+        return _not_done(f"{envelope.sender.id} does not take it ({body.reason}){said}", elapsed_ms)
+    assert isinstance(body, Error)
+    return _not_done(body.error_message, elapsed_ms)
+
+
+def _not_done(reason: str, elapsed_ms: int) -> TurnOutcome:
+    return TurnOutcome(
+        report=Report(),
+        ok=False,
+        reason=reason,
+        failure=FailureClass.UNKNOWN,
+        duration_ms=elapsed_ms,
+    )
+
+
+def _progressed(spec: TurnSpec, body: TaskProgress) -> e.TurnProgressed:
+    return e.TurnProgressed(
+        actor=spec.to,
+        provenance=e.Provenance.WORKER_PROPOSAL,
+        interaction_id=spec.place.interaction_id or None,
+        payload=e.Progress(
+            turn_id=spec.key,
+            step=body.current_step or "",
+            files=body.files_modified_so_far or (),
+            task_id=spec.task_id,
+        ),
+    )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"

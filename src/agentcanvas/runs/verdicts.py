@@ -1,0 +1,171 @@
+"""Getting a verdict: the reviewer is asked, then asked again, then a person (R1, R3, D17).
+
+What follows from an answer is decided by ``proposals.review``; here the questions are put.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from agentcanvas.flows.guards import PERSON
+from agentcanvas.flows.settle import SettledReview
+from agentcanvas.proposals.checks import Evidence
+from agentcanvas.proposals.model import Decision
+from agentcanvas.proposals.policy import Breach
+from agentcanvas.proposals.review import (
+    Escalation,
+    GateOptions,
+    Outcome,
+    ReviewCase,
+    Ruling,
+    automatic_verdict,
+    judge,
+)
+from agentcanvas.proposals.verdict import ReviewerKind, Verdict, read_verdict
+from agentcanvas.protocol.person import PersonAsk
+from agentcanvas.protocol.records import ProposalRef
+from agentcanvas.protocol.turns import Access
+from agentcanvas.runs import prompts
+from agentcanvas.runs.context import RunContext
+from agentcanvas.runs.people import mailbox_of
+from agentcanvas.runs.turns import Place, TurnSpec
+
+_ASKS = frozenset({Outcome.ASK_REVIEWER, Outcome.ASK_AGAIN, Outcome.ASK_PERSON})
+
+
+class Dossier(Struct, frozen=True, kw_only=True):
+    """A proposal with all that is known about it; ``iteration`` starts at 1."""
+
+    key: str
+    ref: ProposalRef
+    task_id: str
+    instruction: str
+    summary: str
+    patch: bytes
+    breaches: tuple[Breach, ...]
+    evidence: Evidence
+    iteration: int
+    criteria: tuple[str, ...] = ()
+    testing_required: bool = False
+
+
+class Verdicts:
+    """The review of one interaction's proposals."""
+
+    def __init__(self, run: RunContext, review: SettledReview, place: Place) -> None:
+        self._run = run
+        self._review = review
+        self._place = place
+        self._options = GateOptions(
+            auto_approve=review.auto_approve,
+            allow_unverified=review.allow_unverified,
+            max_iterations=review.max_iterations,
+            escalation_on_max=Escalation(review.escalation_on_max.value),
+        )
+
+    async def on(self, dossier: Dossier) -> Ruling:
+        """The ruling that settles this round, whoever has to be asked for it."""
+        verdict = automatic_verdict(self._options)
+        asked = of_person = 0
+        while True:
+            ruling = judge(self._case(dossier, verdict, asked))
+            if ruling.outcome not in _ASKS:
+                return ruling
+            if ruling.outcome is Outcome.ASK_PERSON or self._reviewer(dossier) == PERSON:
+                of_person += 1
+                why = ruling.reason if ruling.outcome is Outcome.ASK_PERSON else ""
+                verdict = await self._ask_person(dossier, of_person, why)
+                asked = max(1, asked)
+            else:
+                asked += 1
+                again = ruling.reason if ruling.outcome is Outcome.ASK_AGAIN else ""
+                verdict = await self._ask_reviewer(dossier, asked, again)
+
+    def _reviewer(self, dossier: Dossier) -> str:
+        """Nobody reviews their own work (D26)."""
+        named = self._review.reviewer
+        return PERSON if named == dossier.ref.agent_id else named
+
+    def _case(self, dossier: Dossier, verdict: Verdict | None, asked: int) -> ReviewCase:
+        return ReviewCase(
+            author=dossier.ref.agent_id,
+            breaches=dossier.breaches,
+            evidence=dossier.evidence,
+            verdict=verdict,
+            asked=asked,
+            iteration=dossier.iteration,
+            testing_required=dossier.testing_required,
+            options=self._options,
+        )
+
+    async def _ask_reviewer(self, dossier: Dossier, asked: int, again: str) -> Verdict | None:
+        run, reviewer = self._run, self._reviewer(dossier)
+        run.meter.spend_turn()
+        outcome = await run.turns.take(
+            TurnSpec(
+                key=f"{dossier.key}/review:{asked}",
+                place=self._place,
+                to=reviewer,
+                role="reviewer",
+                task_id=f"review-{dossier.task_id}" + (f"-{asked}" if asked > 1 else ""),
+                revision=dossier.iteration - 1,
+                message=prompts.review_request(
+                    worker=run.name_of(dossier.ref.agent_id),
+                    task_id=dossier.task_id,
+                    instruction=dossier.instruction,
+                    summary=dossier.summary,
+                    criteria=dossier.criteria,
+                    files=dossier.ref.changed_files,
+                    evidence=dossier.evidence,
+                    patch=dossier.patch,
+                    again=again,
+                ),
+                access=Access.READ,
+                generation=dossier.ref.generation,
+                rules=run.rules.get(reviewer, ()),
+            )
+        )
+        return read_verdict(outcome.report.text, by=reviewer) if outcome.ok else None
+
+    async def _ask_person(self, dossier: Dossier, count: int, why: str) -> Verdict | None:
+        run = self._run
+        person = run.order.person
+        text = prompts.review_for_person(
+            worker=run.name_of(dossier.ref.agent_id),
+            task_id=dossier.task_id,
+            instruction=dossier.instruction,
+            summary=dossier.summary,
+            files=dossier.ref.changed_files,
+            evidence=dossier.evidence,
+            why=why,
+        )
+        answer = await run.people.ask(
+            PersonAsk(
+                ask_id=f"{run.run_id}/{dossier.key}/person:{count}",
+                person=person,
+                run_id=run.run_id,
+                agent_id=dossier.ref.agent_id,
+                scope=f"review:{dossier.task_id}",
+                text=text,
+                instruction="APPLY, REJECT: reason, or REVISE: instructions",
+                schema=prompts.VERDICT_SCHEMA,
+                problem=why if count > 1 else "",
+            )
+        )
+        return _verdict_of(answer.content, mailbox_of(answer.person or person))
+
+
+def _verdict_of(content: Any, by: str) -> Verdict | None:
+    if isinstance(content, str):
+        return read_verdict(content, by=by, kind=ReviewerKind.PERSON)
+    if not isinstance(content, Mapping):
+        return None
+    try:
+        decision = Decision(str(content.get("decision", "")).lower())
+    except ValueError:
+        return None
+    reason = content.get("reason") or ""
+    return Verdict(decision, by, ReviewerKind.PERSON, str(reason).strip())
