@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio.lowlevel
 import pytest
 
 from agentcanvas.protocol.person import PersonAnswer
@@ -11,9 +12,15 @@ from agentcanvas.runs import events as e
 from agentcanvas.runs.engine import Engine
 from agentcanvas.runs.report import markdown
 from agentcanvas.runs.state import RunStatus, TaskStatus
+from agentcanvas.sandbox.process_tree import end_leftovers
 from tests.runs.workspaces import engine_on, git, order, repository, solo
 
 pytestmark = pytest.mark.anyio
+
+SPOILING = (
+    "test -f $HOME/second || { touch $HOME/second; echo spoilt > README.md; sleep 600; }; "
+    "echo hello world > greeting.txt"
+)
 
 
 @pytest.fixture
@@ -48,9 +55,121 @@ async def test_a_change_lands_when_you_say_so_and_not_before(root: Path) -> None
         assert (state.status, state.reason) == (RunStatus.DONE, "quality_gate: tests_passed >= 1")
         assert state.tasks["t1"].status is TaskStatus.APPLIED
         assert (root / "greeting.txt").read_text() == "hello world\n"
-        assert git(root, "status", "--porcelain") == "M greeting.txt"
+        assert git(root, "diff", "--name-only") == "greeting.txt"
         (undone,) = await engine.undo(run_id)
         assert undone.files == ("greeting.txt",)
         assert (root / "greeting.txt").read_text() == "hello\n"
         report = markdown([entry async for entry in engine.events(run_id, follow=False)])
         assert "### Coder — Greet the world" in report
+
+
+@pytest.mark.req("R2", "C3", "R3")
+async def test_a_revision_goes_on_where_the_worker_left_off(root: Path) -> None:
+    # The first turn leaves a mark of its own; the second finds it and mends the greeting.
+    command = "if test -f mark; then echo hello world > greeting.txt; else touch mark; fi"
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(solo(command)))
+        await until_it_rests(engine, run_id)
+        after = await judged(engine, run_id, decision="revise", reason="say hello to the world")
+        kinds = [e.kind_of(entry.event) for entry in after]
+        assert kinds.count("task_dispatched") == 1
+        assert (await engine.state(run_id)).tasks["t1"].attempts == 2
+        assert b"b/mark" in await engine.patch(run_id, "t1")
+        await judged(engine, run_id, decision="apply")
+        assert (await engine.state(run_id)).status is RunStatus.DONE
+        assert (root / "greeting.txt").read_text() == "hello world\n"
+
+
+@pytest.mark.req("R2", "C2")
+async def test_a_rejected_change_never_reaches_the_workspace(root: Path) -> None:
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(solo("echo nonsense > greeting.txt")))
+        await until_it_rests(engine, run_id)
+        await judged(engine, run_id, decision="reject", reason="nonsense")
+        while await engine.asks(run_id):  # planned again once (C2)
+            await judged(engine, run_id, decision="reject", reason="nonsense again")
+        state = await engine.state(run_id)
+        assert state.status is RunStatus.STOPPED
+        assert {task.status for task in state.tasks.values()} == {TaskStatus.REJECTED}
+        assert (root / "greeting.txt").read_text() == "hello\n"
+
+
+@pytest.mark.req("R4", "C12")
+async def test_an_agent_that_changes_nothing_has_failed(root: Path) -> None:
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(solo("true")))
+        entries = await until_it_rests(engine, run_id)
+        state = await engine.state(run_id)
+        assert state.status is RunStatus.STOPPED
+        assert {task.reason for task in state.tasks.values()} == {"Coder changed nothing"}
+        announced = [x.event.payload for x in entries if isinstance(x.event, e.Announced)]
+        assert {told.status for told in announced} == {"error"}
+
+
+@pytest.mark.req("D25")
+async def test_a_parked_run_needs_no_process_and_goes_on_when_it_is_answered(root: Path) -> None:
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(solo("echo hello world > greeting.txt")))
+        await until_it_rests(engine, run_id)
+    async with engine_on(root) as engine:
+        assert (await engine.state(run_id)).status is RunStatus.PARKED
+        await judged(engine, run_id, decision="apply")
+        state = await engine.state(run_id)
+        assert state.status is RunStatus.DONE
+        turns = [
+            entry.event
+            async for entry in engine.events(run_id, follow=False)
+            if isinstance(entry.event, e.TurnStarted)
+        ]
+        assert len(turns) == 1  # the agent was not asked again
+    assert (root / "greeting.txt").read_text() == "hello world\n"
+
+
+@pytest.mark.req("D18", "D25")
+async def test_a_turn_that_was_cut_off_is_taken_again_from_its_start(
+    root: Path, tmp_path: Path
+) -> None:
+    # The first attempt spoils a file and hangs; the second finds the file as it was.
+    command = SPOILING
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(solo(command)))
+        await spoilt(root, run_id)
+    async with engine_on(root) as engine:
+        assert (await engine.state(run_id)).status is RunStatus.INTERRUPTED
+        await engine.resume(run_id)
+        await until_it_rests(engine, run_id)
+        patch = await engine.patch(run_id, "t1")
+        assert b"greeting.txt" in patch
+        assert b"README" not in patch
+        attempts = [
+            entry.event.payload.attempt
+            async for entry in engine.events(run_id, follow=False)
+            if isinstance(entry.event, e.TurnStarted)
+        ]
+        assert attempts == [1, 2]
+        kept = root / ".agentcanvas" / "sandboxes" / run_id / "coder" / "proposal"
+        assert "spoilt" in (kept / "attempt-1.patch").read_text()
+
+
+async def spoilt(root: Path, run_id: str) -> None:
+    """Return when the agent is in the middle of its turn."""
+    readme = root / ".agentcanvas" / "sandboxes" / run_id / "coder" / "work" / "README.md"
+    while not (readme.exists() and "spoilt" in readme.read_text()):
+        await anyio.lowlevel.checkpoint()
+
+
+@pytest.mark.req("D25", "H10")
+async def test_a_stopped_run_leaves_nothing_running_and_can_go_on(root: Path) -> None:
+    command = SPOILING
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(solo(command)))
+        await spoilt(root, run_id)
+        await engine.stop(run_id)
+        state = await engine.state(run_id)
+        assert (state.status, state.reason) == (RunStatus.STOPPED, "stopped by you")
+        home = root / ".agentcanvas" / "sandboxes" / run_id / "coder" / "home"
+        assert await end_leftovers(str(home)) == 0
+        await engine.resume(run_id)
+        await until_it_rests(engine, run_id)
+        await judged(engine, run_id, decision="apply")
+        assert (await engine.state(run_id)).status is RunStatus.DONE

@@ -107,6 +107,11 @@ class CarryingOut:
         self._outcomes: dict[str, Outcome] = {}
         self.logbook = Logbook(equipment.broker, run_id, stream)
 
+    @property
+    def is_parked(self) -> bool:
+        """Whether nothing can go on before a person answers."""
+        return self._attendance.is_parked
+
     async def run(self) -> e.End:
         """Work until the run has come to its end, or a limit of it."""
         before = await history.recorded(self._with.store, self.logbook.stream)
@@ -171,6 +176,7 @@ class CarryingOut:
                     if isinstance(entry.event, e.Noted)
                 ],
             )
+            await context.turns.take_back()
             async with equipment.crew(await self._call(people)):
                 yield context
 

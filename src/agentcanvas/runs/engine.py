@@ -35,7 +35,7 @@ from agentcanvas.runs.carrying_out import (
 from agentcanvas.runs.ground import Ground
 from agentcanvas.runs.logbook import Logbook
 from agentcanvas.runs.office import RunOrder, RunSummary, TranscriptEntry, UndoneTask
-from agentcanvas.runs.people import PersonInbox
+from agentcanvas.runs.people import PersonInbox, engine_of, mailbox_of
 from agentcanvas.runs.state import RunState, RunStatus, fold
 from agentcanvas.sandbox.paths import sanitised
 from agentcanvas.sandbox.pick import Picked
@@ -54,6 +54,11 @@ class _Running:
         self.scope = anyio.CancelScope()
         self.over = anyio.Event()
         self.stop_reason = ""
+        self.carrying: CarryingOut | None = None
+
+    @property
+    def is_parked(self) -> bool:
+        return self.carrying is not None and self.carrying.is_parked
 
 
 class Engine:
@@ -105,18 +110,27 @@ class Engine:
     ) -> AsyncIterator[e.Recorded]:
         """What happened, in order; with ``follow`` it goes on until the run ends or is parked."""
         store, stream = self._with.store, self._stream(run_id)
-        resting = after > 0 and (await self.state(run_id)).status is not RunStatus.RUNNING
+        status = (await self.state(run_id)).status if after else RunStatus.NEW
         while True:
             head = store.head
             async for row in history.rows(store, stream, after):
                 after = row.seq
                 if row.kind in e.KINDS:
                     entry = e.from_row(row)
-                    resting = _rests(entry.event, resting)
+                    status = _status_after(entry.event, status)
                     yield entry
-            if not follow or (resting and (run_id not in self._running or store.head <= head)):
+            if not follow or await self._rests(run_id, status):
                 return
             await store.wait_beyond(max(head, after))
+
+    async def _rests(self, run_id: str, status: RunStatus) -> bool:
+        """Whether a run will do nothing more by itself."""
+        if status is not RunStatus.PARKED:
+            return status is not RunStatus.RUNNING
+        running = self._running.get(run_id)
+        if running is None:
+            return True
+        return running.is_parked and not await self._is_answered(run_id)
 
     async def transcript(
         self, run_id: str, agent: str | None = None, *, after: int = 0, follow: bool = False
@@ -263,6 +277,7 @@ class Engine:
         running = self._running[run_id]
         end: e.End | None = None
         carrying = CarryingOut(self._with, run_id, self._streams[run_id], order, picked)
+        running.carrying = carrying
         try:
             with running.scope:
                 end = await self._to_the_end(carrying)
@@ -287,7 +302,7 @@ class Engine:
             await log.write(e.RunInterrupted(actor="engine", provenance=SYSTEM))
 
     async def _end(self, log: Logbook, end: e.End) -> None:
-        await self._withdraw_asks(log.run_id)
+        await self._sweep(log.run_id)
         repository = await anyio.to_thread.run_sync(find_repository, self._with.workspace)
         head = repository.head if repository else None
         ended = e.RunEnded(
@@ -295,17 +310,18 @@ class Engine:
         )
         await Logbook(self._with.broker, log.run_id, log.stream).write(ended)
 
-    async def _withdraw_asks(self, run_id: str) -> None:
-        """What was asked is of no use any more."""
-        open_asks = [
+    async def _sweep(self, run_id: str) -> None:
+        """Take away what was asked of people and what came too late."""
+        mailboxes = [mailbox_of(person) for person in await self._persons()]
+        numbers = [
             number
-            for person in await self._persons()
-            for number, envelope in await self._with.broker.waiting(f"person:{person}")
+            for mailbox in (*mailboxes, engine_of(run_id))
+            for number, envelope in await self._with.broker.waiting(mailbox)
             if envelope.session == run_id
         ]
-        if open_asks:
+        if numbers:
             await self._with.broker.transact(
-                lambda unit: [unit.take_over(number) for number in open_asks]
+                lambda unit: [unit.take_over(number) for number in numbers]
             )
 
     async def _announce(self, order: RunOrder, stream: str, run_id: str) -> None:
@@ -357,7 +373,9 @@ class Engine:
                 await self.resume(run_id)
 
     async def _is_answered(self, run_id: str) -> bool:
-        return bool(await self._with.broker.waiting(f"engine:{run_id}"))
+        """Whether a person's answer lies there that the run has not taken up yet."""
+        waiting = await self._with.broker.waiting(engine_of(run_id))
+        return any(envelope.sender.id.startswith("person:") for _, envelope in waiting)
 
     async def _leave(self) -> None:
         for running in list(self._running.values()):
@@ -395,11 +413,18 @@ class Engine:
 _PATTERNS = "patterns"
 
 
-def _rests(event: e.RunEvent, resting: bool) -> bool:
-    """Whether a run does nothing by itself after this event."""
-    if isinstance(event, e.RunEnded | e.RunParked | e.RunInterrupted):
-        return True
-    return False if isinstance(event, e.RunResumed | e.RunStarted) else resting
+def _status_after(event: e.RunEvent, status: RunStatus) -> RunStatus:
+    match event:
+        case e.RunStarted() | e.RunResumed():
+            return RunStatus.RUNNING
+        case e.RunParked():
+            return RunStatus.PARKED
+        case e.RunInterrupted():
+            return RunStatus.INTERRUPTED
+        case e.RunEnded(payload=end):
+            return RunStatus.DONE if end.done else RunStatus.STOPPED
+        case _:
+            return status
 
 
 def _landed(entries: list[e.Recorded], task_id: str | None) -> list[e.Landed]:

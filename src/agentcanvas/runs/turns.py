@@ -124,6 +124,22 @@ class Turns:
                     begun.attempt, begun.message_id, begun.generation
                 )
 
+    async def take_back(self) -> None:
+        """Take back what an earlier life has sent and nobody has begun.
+
+        Done before the agents are there, or they would begin what is about to be sent anew.
+        """
+        cut_off = [
+            attempt.message_id
+            for key, attempt in self._attempts.items()
+            if key not in self._journal
+        ]
+        if cut_off:
+            run_id, engine = self._logbook.run_id, self._engine.id
+            await self._logbook.transact(
+                lambda unit: [unit.withdraw(run_id, engine, message) for message in cut_off]
+            )
+
     async def take(self, spec: TurnSpec, *also: e.RunEvent) -> TurnOutcome:
         """Have a turn done, now or in an earlier life; ``also`` is recorded when it begins."""
         known = self._journal.recall(spec.key, _request(spec), TurnOutcome)
@@ -132,7 +148,7 @@ class Turns:
         earlier = self._attempts.get(spec.key)
         if earlier is not None and await self._is_answered(earlier.message_id):
             return await self._hear(spec, earlier)
-        return await self._hear(spec, self._next_attempt(spec, earlier), earlier, also)
+        return await self._hear(spec, self._next_attempt(spec, earlier), also)
 
     def _next_attempt(self, spec: TurnSpec, earlier: _Attempt | None) -> _Attempt:
         number = 1 if earlier is None else earlier.number + 1
@@ -150,7 +166,6 @@ class Turns:
         self,
         spec: TurnSpec,
         attempt: _Attempt,
-        earlier: _Attempt | None = None,
         also: Sequence[e.RunEvent] = (),
     ) -> TurnOutcome:
         """Send an attempt, unless it was sent before, and hear what comes of it."""
@@ -162,7 +177,7 @@ class Turns:
             envelope, timeout_s=timeout_s, send=False
         ) as conversation:
             if self._attempts.get(spec.key) != attempt:
-                await self._begin(spec, attempt, envelope, earlier, also)
+                await self._begin(spec, attempt, envelope, also)
             try:
                 delivery = await self._final(conversation, spec)
             except DeadlineExceeded as late:
@@ -181,7 +196,6 @@ class Turns:
         spec: TurnSpec,
         attempt: _Attempt,
         envelope: Envelope,
-        earlier: _Attempt | None,
         also: Sequence[e.RunEvent],
     ) -> None:
         place = spec.place
@@ -204,21 +218,19 @@ class Turns:
                 generation=attempt.generation,
             ),
         )
-        events = [*(also if earlier is None else ()), begun]
-
-        def work(unit: Unit) -> None:
-            if earlier is not None:
-                unit.withdraw(self._logbook.run_id, self._engine.id, earlier.message_id)
-            self._logbook.note(unit.transaction, *events)
-            unit.put(post)
-
-        await self._logbook.transact(work)
+        events = [*also, begun] if attempt.number == 1 else [begun]
+        await self._logbook.transact(
+            lambda unit: (self._logbook.note(unit.transaction, *events), unit.put(post))
+        )
         self._attempts[spec.key] = attempt
 
     async def _final(self, conversation: Conversation, spec: TurnSpec) -> Delivery:
         """The last word; what is said on the way is put on record."""
         async for delivery in conversation:
             body = delivery.envelope.body
+            if delivery.envelope.reply_to not in (conversation.asked.id, UNSET):
+                await delivery.ack()  # about an attempt that was given up
+                continue
             if isinstance(body, TaskResult | TaskReject | Error):
                 return delivery
             if isinstance(body, TaskProgress):
