@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from agentcanvas.app.crew import LocalCrew
+from agentcanvas.app.remote import RemoteOffice
+from agentcanvas.app.server import PORT, ServerInfo, find_server, serve_beside
 from agentcanvas.app.settings import load_settings
 from agentcanvas.app.workspace import ensure_folder, store_path
 from agentcanvas.clock import Clock, SystemClock
+from agentcanvas.errors import StoreBusy
 from agentcanvas.hub.brokers.embedded import EmbeddedBroker
 from agentcanvas.hub.delivery import DeliveryRules
 from agentcanvas.hub.hub import Hub
@@ -23,6 +26,9 @@ from agentcanvas.runs.office import Office
 from agentcanvas.runs.transcripts import TranscriptLog
 from agentcanvas.sandbox.pick import Picked, pick
 from agentcanvas.store import Store
+
+_TRIES = 30
+_PAUSE_S = 0.1
 
 PROJECTIONS = (RunLog(), CollaborationLog(), InteractionLog(), TranscriptLog())
 
@@ -64,9 +70,34 @@ async def open_engine(
 
 @asynccontextmanager
 async def open_office(
-    root: Path, *, serve: bool = False, resume: bool = False
+    root: Path, *, serve: bool = False, resume: bool = False, port: int = PORT
 ) -> AsyncIterator[Office]:
-    """The office of a workspace, in this process or in the one that holds it already."""
-    del serve
-    async with open_engine(root, resume=resume) as (engine, _):
-        yield engine
+    """The office of a workspace, in this process or in the one that holds it already.
+
+    With ``serve`` others can reach this process while the block lasts.
+    """
+    async with AsyncExitStack() as stack:
+        if await find_server(root) is None:
+            try:
+                engine, store = await stack.enter_async_context(open_engine(root, resume=resume))
+            except StoreBusy:
+                pass  # somebody was quicker
+            else:
+                if serve:
+                    await stack.enter_async_context(serve_beside(engine, store, root, port=port))
+                yield engine
+                return
+        holder = await _wait_for_server(root, SystemClock())
+        yield await stack.enter_async_context(RemoteOffice(holder))
+
+
+async def _wait_for_server(root: Path, clock: Clock) -> ServerInfo:
+    """The server of a process that has just taken the workspace and is about to say where it is."""
+    for _ in range(_TRIES):
+        found = await find_server(root)
+        if found is not None:
+            return found
+        await clock.sleep(_PAUSE_S)
+    raise StoreBusy(
+        f"Another agentcanvas works in {root} and cannot be reached; wait for its end, or stop it."
+    )

@@ -1,10 +1,31 @@
-"""Where a workspace is, and where it keeps what belongs to AgentCanvas (D42)."""
+"""Where a workspace is, and where it keeps what belongs to AgentCanvas (D42).
+
+What a user keeps for all workspaces together lies outside of them, where no clone brings it (D43).
+"""
 
 from __future__ import annotations
 
+import os
+import stat
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
+
+from agentcanvas.errors import ResourceError
 
 FOLDER = ".agentcanvas"
+
+IGNORED: Final = """\
+# Made by AgentCanvas, and made again where it is missing. What a team shares is kept in version
+# control; the store, sandboxes, logs and this file are not. Your own ignore files are not touched.
+/*
+!/flows/
+!/skills/
+!/patterns/
+!/MEMORY.md
+!/memory/
+"""
 
 
 def find_root(start: Path) -> Path:
@@ -22,3 +43,68 @@ def find_root(start: Path) -> Path:
 def store_path(root: Path) -> Path:
     """The one file that holds what must survive (D2)."""
     return root / FOLDER / "agentcanvas.db"
+
+
+def ensure_folder(root: Path) -> Path:
+    """The workspace's own folder, made if need be; git sees only what a team shares of it.
+
+    Harmless to repeat, also by several processes at once. An ignore file that is there already is
+    the user's and stays as it is.
+    """
+    folder = root / FOLDER
+    try:
+        folder.mkdir(exist_ok=True)
+        # A link could lead anywhere, and what is trusted must lie in the workspace itself.
+        if not stat.S_ISDIR(folder.lstat().st_mode):
+            raise _in_the_way(folder)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise ResourceError(f"{folder} cannot be written to; give yourself the right to.")
+        if not os.path.lexists(folder / ".gitignore"):
+            _put_once(folder / ".gitignore", IGNORED.encode())
+    except FileExistsError:
+        raise _in_the_way(folder) from None
+    except OSError as wrong:
+        raise ResourceError(
+            f"{folder} cannot be made: {wrong.strerror}. AgentCanvas keeps its records there; "
+            "work in a folder that you may write to."
+        ) from None
+    return folder
+
+
+def user_data_folder(environ: Mapping[str, str]) -> Path:
+    """Where a user keeps what concerns all workspaces, by the XDG rules."""
+    base = environ.get("XDG_DATA_HOME", "")
+    if not Path(base).is_absolute():  # the XDG rules say to ignore a relative one
+        home = environ.get("HOME", "")
+        if not Path(home).is_absolute():
+            raise ResourceError(
+                "Neither XDG_DATA_HOME nor HOME names a folder, so there is no place for what is "
+                "yours; set HOME."
+            )
+        base = f"{home}/.local/share"
+    return Path(base) / "agentcanvas"
+
+
+def _in_the_way(folder: Path) -> ResourceError:
+    what = "a link" if folder.is_symlink() else "not a folder"
+    return ResourceError(
+        f"{folder} is {what}, and AgentCanvas needs a folder of that name; move it away."
+    )
+
+
+def _put_once(path: Path, content: bytes) -> None:
+    """The whole file or none, and never in the place of one that came meanwhile."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")
+    fresh = Path(name)
+    try:
+        with open(descriptor, "wb") as file:  # noqa: PTH123  # a descriptor has no Path
+            file.write(content)
+            os.fchmod(file.fileno(), 0o644)
+        try:
+            path.hardlink_to(fresh)
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without links
+            fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)

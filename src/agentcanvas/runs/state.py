@@ -83,8 +83,9 @@ class RunState(msgspec.Struct, frozen=True):
     seq: int = 0
 
     def name_of(self, agent: str) -> str:
-        """What people call an agent; without a name its id, capitalised."""
-        return self.names.get(agent) or agent[:1].upper() + agent[1:]
+        """What people call an agent or person; without a name its id, capitalised."""
+        plain = agent.removeprefix("person:")
+        return self.names.get(agent) or plain[:1].upper() + plain[1:]
 
 
 def fold(recorded: Iterable[e.Recorded], state: RunState | None = None) -> RunState:

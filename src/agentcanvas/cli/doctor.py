@@ -1,0 +1,55 @@
+"""``agentcanvas doctor``: say what is there for a run, what is missing, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Final
+
+import anyio
+import msgspec
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from agentcanvas.app.doctor import Finding, Grade, examine
+from agentcanvas.app.workspace import find_root
+from agentcanvas.cli.live.clean import one_line
+
+app = typer.Typer()
+
+_STYLES: Final = {Grade.OK: "green", Grade.WARN: "yellow", Grade.FAIL: "red"}
+_LONGEST: Final = 2_000
+
+
+@app.command()
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Look at this machine and this workspace: what is there, what is missing, what to do.
+
+    Exit code 1 only when something is in the way of running.
+    """
+    root = find_root(Path.cwd())
+    findings = anyio.run(examine, root, os.environ)
+    fine = all(finding.grade is not Grade.FAIL for finding in findings)
+    if as_json:
+        told = {"ok": fine, "workspace": str(root), "findings": msgspec.to_builtins(findings)}
+        print(json.dumps(told, indent=2))
+    else:
+        _print(findings, fine=fine)
+    raise typer.Exit(0 if fine else 1)
+
+
+def _print(findings: tuple[Finding, ...], *, fine: bool) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    width = max(len(finding.subject) for finding in findings)
+    for finding in findings:
+        line = Text(f"{finding.grade:<4}  ", style=_STYLES[finding.grade])
+        line.append(f"{finding.subject:<{width}}  ", style="bold")
+        line.append(one_line(finding.sentence, _LONGEST), style="default")
+        if finding.next_step:
+            line.append(f"  → {one_line(finding.next_step, _LONGEST)}", style="cyan")
+        console.print(line)
+    print(
+        "\nNothing is in the way of running." if fine else "\nMend what says fail, then look again."
+    )

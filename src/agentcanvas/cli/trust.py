@@ -1,0 +1,152 @@
+"""``agentcanvas trust``: look at what a repository can run here, and say whether it may (D43)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from agentcanvas.app.trust import Standing, revoke, standing, trust_now
+from agentcanvas.app.workspace import FOLDER, find_root
+from agentcanvas.cli.live.clean import one_line
+from agentcanvas.clock import SystemClock, rfc3339
+from agentcanvas.flows.check import check
+from agentcanvas.flows.load import read_flow
+from agentcanvas.flows.model import Flow
+from agentcanvas.flows.trust import TrustState
+
+app = typer.Typer()
+
+_LONGEST: Final = 500
+_MOST_SHOWN: Final = 50
+_KINDS: Final = {
+    f"{FOLDER}/flows/": "Flows: they say which agents and commands run, confined",
+    f"{FOLDER}/patterns/": "Patterns: Python code that runs with all your rights, not confined",
+    f"{FOLDER}/skills/": "Skills: instructions and scripts that agents are given",
+    f"{FOLDER}/hooks/": "Hooks: commands that run at certain moments",
+    "": "Settings and MCP servers",
+}
+
+
+@app.command()
+def trust(
+    show: Annotated[bool, typer.Option("--show", help="Only show; ask nothing.")] = False,
+    take_back: Annotated[bool, typer.Option("--revoke", help="Take the trust back.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Trust without being asked.")] = False,
+) -> None:
+    """Show what this repository brings along that can run, what changed in it, and ask about it.
+
+    The answer is kept outside the repository and holds until one of the files changes.
+    """
+    if sum((show, take_back, yes)) > 1:
+        raise typer.BadParameter("say one of --show, --revoke and --yes")
+    root = find_root(Path.cwd())
+    if take_back:
+        had = revoke(root, os.environ)
+        print("The trust is taken back." if had else "There was no trust to take back.")
+        return
+    found = standing(root, os.environ)
+    _print(root, found)
+    if show or found.decision.may_run:
+        return
+    if found.decision.state is TrustState.UNFIT:
+        raise typer.Exit(1)
+    if not (yes or _agreed()):
+        print("Nothing was trusted, and nothing of it runs.")
+        raise typer.Exit(1)
+    # What was shown is what is trusted: a file that changed since will be asked about.
+    now = trust_now(root, os.environ, SystemClock(), seen=found.now)
+    print("Trusted, until one of these files changes." if now.may_run else now.sentence)
+
+
+def _agreed() -> bool:
+    try:
+        answer = input("\nMay these run? Say yes only if you have looked at them. [y/N] ")
+    except EOFError:
+        print("\nThere is nobody to ask; say it with: agentcanvas trust --yes", file=sys.stderr)
+        raise typer.Exit(1) from None
+    return answer.strip().casefold() in {"y", "yes"}
+
+
+# Showing ----------------------------------------------------------------------------------------
+
+
+def _print(root: Path, found: Standing) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    marks = _marks(found)
+    for prefix, title in _KINDS.items():
+        paths = [path for path in marks if _kind(path) == prefix]
+        if paths:
+            console.print(Text(title, style="bold"))
+        for path in paths[:_MOST_SHOWN]:
+            mark, style = marks[path]
+            console.print(Text(f"  {mark:<8}  {one_line(path, _LONGEST)}", style=style))
+            if prefix.endswith("flows/") and path in found.now.files:
+                for line in _runs(root / path):
+                    console.print(Text(f"              {one_line(line, _LONGEST)}", style="dim"))
+        if len(paths) > _MOST_SHOWN:
+            console.print(Text(f"  … and {len(paths) - _MOST_SHOWN} more", style="dim"))
+    console.print(Text(f"{one_line(_summary(found), 2_000)}", style="bold"))
+
+
+def _marks(found: Standing) -> Mapping[str, tuple[str, str]]:
+    """What is to be said of each file; what differs comes first."""
+    decision = found.decision
+    told: dict[str, tuple[str, str]] = {}
+    told |= dict.fromkeys(decision.changed, ("changed", "yellow"))
+    # Where nothing was trusted before, everything is new and the word would say nothing.
+    new = "new" if found.before else ""
+    told |= dict.fromkeys(decision.added, (new, "green" if new else "default"))
+    told |= dict.fromkeys(decision.removed, ("gone", "red"))
+    return told | {path: ("", "default") for path in sorted(found.now.files) if path not in told}
+
+
+def _kind(path: str) -> str:
+    return next(prefix for prefix in _KINDS if path.startswith(prefix))
+
+
+def _runs(path: Path) -> Iterator[str]:
+    """The commands in a flow, since those are what one looks for."""
+    flow = check(read_flow(path)).flow
+    if flow is None:
+        yield "has errors and cannot run: agentcanvas flow check"
+        return
+    yield from _commands(flow)
+
+
+def _commands(flow: Flow) -> Iterator[str]:
+    for agent in flow.agents:
+        runtime = agent.runtime
+        if runtime is None:
+            continue
+        command = runtime.command
+        line = command if isinstance(command, str) else " ".join(command or ())
+        if told := line or runtime.call or runtime.script or runtime.url:
+            yield f"{agent.id} runs: {told}"
+    for checks in (flow.checks, *(each.checks for each in flow.interactions)):
+        for each in checks:
+            yield f"check {each.name} runs: {each.command}"
+
+
+def _summary(found: Standing) -> str:
+    decision = found.decision
+    match decision.state:
+        case TrustState.NOTHING_TO_TRUST:
+            return "Nothing here needs trust: there are no flows, patterns, skills or hooks."
+        case TrustState.TRUSTED:
+            at = found.before.at if found.before else 0
+            return f"All of this is trusted since {rfc3339(at)}, and nothing changed."
+        case TrustState.CHANGED:
+            number = len(decision.added) + len(decision.changed) + len(decision.removed)
+            what = "file differs" if number == 1 else "files differ"
+            return f"{number} {what} from what you trusted; nothing runs until you agree."
+        case TrustState.NEVER_TRUSTED:
+            return "You have not trusted these yet; nothing of it runs until you agree."
+        case _:
+            return decision.sentence

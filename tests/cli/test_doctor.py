@@ -1,0 +1,204 @@
+"""``agentcanvas doctor``: each subject on one line, and a failure only where a run would fail."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agentcanvas.app.doctor import CODING_CLIS, Finding, Grade, examine
+from agentcanvas.app.workspace import ensure_folder, store_path
+from agentcanvas.store import Store
+from tests.cli.test_flow import BAD, Place
+
+pytestmark = pytest.mark.anyio
+
+SUBJECTS = [
+    "python", "git", "confinement", "workspace", "disk", "settings", "flows", "trust", "checks",
+    "coding CLIs", "store", "port 7717", "UI",
+]  # fmt: skip
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+async def found(place: Place, *, port: int = 0, **environ: str) -> dict[str, Finding]:
+    given = {"HOME": str(place.home), "PATH": os.environ["PATH"], **environ}
+    findings = await examine(place.root, given, port=port)
+    return {finding.subject: finding for finding in findings}
+
+
+def git(place: Place, *words: str) -> None:
+    subprocess.run(["git", *words], cwd=place.root, check=True, capture_output=True)
+
+
+def test_every_subject_has_one_line_with_a_grade(place: Place) -> None:
+    done = place.run("doctor")
+    lines = done.stdout.partition("\n\n")[0].splitlines()
+    assert [line[6:].split("  ")[0].strip() for line in lines] == SUBJECTS
+    assert {line.split()[0] for line in lines} <= {"ok", "warn", "fail"}
+    failed = any(line.startswith("fail") for line in lines)
+    assert done.returncode == (1 if failed else 0)
+
+
+def test_json_holds_the_same_for_programs(place: Place) -> None:
+    done = place.run("doctor", "--json")
+    told = json.loads(done.stdout)
+    assert [finding["subject"] for finding in told["findings"]] == SUBJECTS
+    assert told["workspace"] == str(place.root.resolve())
+    assert told["ok"] is (done.returncode == 0)
+
+
+def test_looking_changes_nothing(place: Place) -> None:
+    place.run("doctor")
+    assert list(place.root.iterdir()) == []
+    assert list(place.home.iterdir()) == []
+
+
+def test_without_git_nothing_can_run_and_that_is_said(place: Place, tmp_path: Path) -> None:
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    done = place.run("doctor", PATH=str(empty))
+    assert done.returncode == 1
+    assert "fail  git" in done.stdout
+    assert "Mend what says fail" in done.stdout
+
+
+async def test_the_confinement_that_is_used_is_named(place: Place) -> None:
+    finding = (await found(place))["confinement"]
+    assert finding.sentence
+    if shutil.which("bwrap") and finding.grade is not Grade.FAIL:
+        assert finding.sentence.startswith(("bubblewrap", "landlock"))
+
+
+# The workspace ----------------------------------------------------------------------------------
+
+
+async def test_a_folder_without_git_is_a_warning_with_a_way_out(place: Place) -> None:
+    finding = (await found(place))["workspace"]
+    assert finding.grade is Grade.WARN
+    assert "git init" in finding.next_step
+
+
+async def test_a_clean_and_a_dirty_repository_are_told_apart_and_both_fine(place: Place) -> None:
+    git(place, "init", "-q")
+    clean = (await found(place))["workspace"]
+    (place.root / "new.txt").write_text("x")
+    dirty = (await found(place))["workspace"]
+    assert (clean.grade, dirty.grade) == (Grade.OK, Grade.OK)
+    assert clean.sentence.endswith("a clean git repository")
+    assert "uncommitted" in dirty.sentence
+
+
+async def test_something_in_the_place_of_our_folder_is_in_the_way(place: Place) -> None:
+    (place.root / ".agentcanvas").write_text("")
+    assert (await found(place))["workspace"].grade is Grade.FAIL
+    assert place.run("doctor").returncode == 1
+
+
+async def test_a_read_only_workspace_is_in_the_way(place: Place) -> None:
+    place.root.chmod(0o500)
+    try:
+        if os.access(place.root, os.W_OK):
+            pytest.skip("this user may write everywhere")
+        finding = (await found(place))["workspace"]
+    finally:
+        place.root.chmod(0o700)
+    assert finding.grade is Grade.FAIL
+    assert "read-only" in finding.sentence
+
+
+async def test_settings_that_cannot_be_read_are_in_the_way(place: Place) -> None:
+    (place.root / "agentcanvas.yaml").write_text("heartbeat: {intervall_s: 1}")
+    finding = (await found(place))["settings"]
+    assert finding.grade is Grade.FAIL
+    assert "did you mean heartbeat.interval_s?" in finding.sentence
+
+
+async def test_flows_with_errors_and_untrusted_ones_are_warnings(place: Place) -> None:
+    place.write("bad", BAD)
+    findings = await found(place)
+    assert findings["flows"] == Finding(
+        "flows", Grade.WARN, "with errors: bad", "agentcanvas flow check"
+    )
+    assert findings["trust"].grade is Grade.WARN
+    assert "agentcanvas trust" in findings["trust"].sentence
+
+
+async def test_a_flow_whose_team_cannot_start_is_told_before_a_run(place: Place) -> None:
+    text = "version: 0.2\nagents: [{id: a, runtime: {kind: remote}}]\n"
+    place.write("far", text)
+    finding = (await found(place))["flows"]
+    assert finding.grade is Grade.WARN
+    assert finding.sentence.startswith("far cannot start: The runtime 'remote' of a")
+    place.write("far", text.replace("remote", "human"))
+    assert (await found(place))["flows"] == Finding("flows", Grade.OK, "far")
+
+
+async def test_checks_that_are_found_are_named_and_none_is_a_warning(place: Place) -> None:
+    assert (await found(place))["checks"].grade is Grade.WARN
+    (place.root / "go.mod").write_text("module x\n")
+    assert (await found(place))["checks"] == Finding("checks", Grade.OK, "go test ./...")
+
+
+# The machine ------------------------------------------------------------------------------------
+
+
+async def test_coding_clis_on_the_path_are_named_with_how_they_are_used(
+    place: Place, tmp_path: Path
+) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    assert (await found(place, PATH=str(tools)))["coding CLIs"].grade is Grade.WARN
+    for name in ("codex", "aider", "unknown-cli"):
+        (tools / name).write_text("#!/bin/sh\n")
+        (tools / name).chmod(0o755)
+    finding = (await found(place, PATH=str(tools)))["coding CLIs"]
+    assert (finding.grade, finding.sentence) == (Grade.OK, "codex, aider")
+    assert "kind: command" in finding.next_step
+    assert len(CODING_CLIS) == 12
+
+
+async def test_a_port_in_use_is_a_warning_only(place: Place) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        finding = (await found(place, port=port))[f"port {port}"]
+    assert (finding.grade, finding.sentence) == (Grade.WARN, "in use")
+    assert (await found(place, port=port))[f"port {port}"].grade is Grade.OK
+
+
+# The store --------------------------------------------------------------------------------------
+
+
+async def test_a_store_is_examined_and_its_holder_named(place: Place) -> None:
+    ensure_folder(place.root)
+    assert (await found(place))["store"].sentence.startswith("none yet")
+    async with await Store.open(store_path(place.root)):
+        held = (await found(place))["store"]
+    assert (held.grade, held.sentence) == (Grade.OK, f"whole; in use by process {os.getpid()}")
+    assert (await found(place))["store"] == Finding("store", Grade.OK, "whole")
+
+
+async def test_looking_does_not_keep_a_server_from_taking_the_store(place: Place) -> None:
+    ensure_folder(place.root)
+    async with await Store.open(store_path(place.root)):
+        pass
+    await found(place)
+    async with await Store.open(store_path(place.root)) as store:
+        assert await store.append("s", "k", b"{}")
+
+
+async def test_a_damaged_store_is_in_the_way(place: Place) -> None:
+    ensure_folder(place.root)
+    store_path(place.root).write_bytes(b"not a database at all" * 100)
+    finding = (await found(place))["store"]
+    assert finding.grade is Grade.FAIL
+    assert "agentcanvas store" in finding.next_step
+    assert place.run("doctor").returncode == 1
