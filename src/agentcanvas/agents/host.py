@@ -7,10 +7,10 @@ after the other; a newer attempt of a turn ends the older one.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import msgspec
@@ -52,6 +52,18 @@ _ACCEPT_AFTER_S = 1.0
 """A turn that ends sooner is taken over and answered in one go."""
 
 
+class Mailroom(Protocol):
+    """A host's end of a connection; several hosts of one agent may share what lies behind it."""
+
+    def receive(self) -> AsyncIterator[Delivery]:
+        """Iterate over the messages as they come."""
+        ...
+
+    async def send(self, envelope: Envelope) -> object:
+        """Send a message; it is safe when this returns."""
+        ...
+
+
 class Member(Struct, frozen=True, kw_only=True):
     """What a host has to know of its agent; time limits in seconds."""
 
@@ -70,7 +82,7 @@ class Host:
         self,
         member: Member,
         runtime: Runtime,
-        connection: Connection,
+        connection: Mailroom,
         *,
         workspace: Path,
         confinement: Confinement,

@@ -19,14 +19,12 @@ from agentcanvas.agents.runtimes.command import CommandRuntime
 from agentcanvas.agents.runtimes.human import HumanRuntime
 from agentcanvas.agents.runtimes.python import PythonRuntime
 from agentcanvas.agents.runtimes.script import ScriptRuntime, load_script
+from agentcanvas.app.lines import Extension, Lines
 from agentcanvas.clock import Clock
 from agentcanvas.errors import FlowError
 from agentcanvas.flows.team import Agent, NetworkMode
 from agentcanvas.flows.team import Runtime as Said
 from agentcanvas.hub.client import Connection
-from agentcanvas.hub.guard import Principal
-from agentcanvas.hub.hub import Hub
-from agentcanvas.hub.transports.memory import connect
 from agentcanvas.protocol.limits import Limits
 from agentcanvas.runs.crew import CrewCall
 from agentcanvas.sandbox.confine import Network
@@ -40,13 +38,13 @@ class LocalCrew:
 
     def __init__(
         self,
-        hub: Hub,
+        lines: Lines,
         clock: Clock,
         *,
         limits: Limits | None = None,
         functions: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
-        self._hub = hub
+        self._lines = lines
         self._clock = clock
         self._limits = limits or Limits()
         self._functions = dict(functions or {})
@@ -57,10 +55,10 @@ class LocalCrew:
         async with AsyncExitStack() as stack:
             hosts = []
             for agent in call.flow.agents:
-                connection = await stack.enter_async_context(
-                    connect(self._hub, Principal(agent.id), capabilities=[agent.role])
+                extension = await stack.enter_async_context(
+                    self._lines.extension(agent.id, call.run_id)
                 )
-                hosts.append(self._host(agent, call, connection))
+                hosts.append(self._host(agent, call, extension))
             raised: Exception | None = None
             async with anyio.create_task_group() as tasks:
                 for host in hosts:
@@ -74,7 +72,7 @@ class LocalCrew:
             if raised is not None:
                 raise raised
 
-    def _host(self, agent: Agent, call: CrewCall, connection: Connection) -> Host:
+    def _host(self, agent: Agent, call: CrewCall, extension: Extension) -> Host:
         said = agent.runtime or Said()
         is_person = said.kind == "human"
         return Host(
@@ -86,8 +84,8 @@ class LocalCrew:
                 silent_s=None if is_person else _seconds(said.silent_ms, SILENT_S),
                 capabilities=(agent.role,),
             ),
-            self._runtime(agent, said, call, connection),
-            connection,
+            self._runtime(agent, said, call, extension.connection),
+            extension,
             workspace=call.workspace,
             confinement=call.confinement,
             clock=self._clock,

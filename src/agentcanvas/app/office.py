@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agentcanvas.app.crew import LocalCrew
+from agentcanvas.app.lines import Lines
 from agentcanvas.app.remote import RemoteOffice
 from agentcanvas.app.server import PORT, ServerInfo, find_server, serve_beside
 from agentcanvas.app.settings import load_settings
@@ -54,6 +55,7 @@ async def open_engine(
         await Store.open(store_path(root), clock=clock, projections=PROJECTIONS) as store,
         EmbeddedBroker.open(store, clock=clock, rules=DeliveryRules.of(limits)) as broker,
         Hub.open(broker, store, clock=clock, limits=limits) as hub,
+        Lines.open(hub) as lines,
     ):
         equipment = Equipment(
             workspace=root,
@@ -61,7 +63,7 @@ async def open_engine(
             hub=hub,
             broker=broker,
             clock=clock,
-            crew=LocalCrew(hub, clock, limits=limits, functions=functions),
+            crew=LocalCrew(lines, clock, limits=limits, functions=functions),
             patterns={pattern.id: pattern for pattern in PATTERNS},
         )
         async with Engine.open(equipment, confine, resume=resume) as engine:

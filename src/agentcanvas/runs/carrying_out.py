@@ -105,6 +105,7 @@ class CarryingOut:
         self._clock = equipment.clock
         self._attendance = Attendance(equipment.clock)
         self._outcomes: dict[str, Outcome] = {}
+        self._scribes: list[transcripts.Scribe] = []
         self.logbook = Logbook(equipment.broker, run_id, stream)
 
     @property
@@ -177,8 +178,12 @@ class CarryingOut:
                 ],
             )
             await context.turns.take_back()
-            async with equipment.crew(await self._call(people)):
-                yield context
+            try:
+                async with equipment.crew(await self._call(people)):
+                    yield context
+            finally:
+                for scribe in self._scribes:
+                    scribe.flush()
 
     async def _open_session(self) -> None:
         """Who may address whom is the flow's to say, and the hub's to enforce (D23)."""
@@ -205,11 +210,16 @@ class CarryingOut:
             workspace=self._with.workspace,
             confinement=self._picked.confinement,
             ask_person=people.ask,
-            keep=lambda agent: transcripts.Scribe(
-                self._with.broker, transcripts.stream_of(stream, agent)
-            ),
+            keep=self._scribe,
             spoken=spoken,
         )
+
+    def _scribe(self, agent: str) -> transcripts.Scribe:
+        scribe = transcripts.Scribe(
+            self._with.broker, transcripts.stream_of(self.logbook.stream, agent)
+        )
+        self._scribes.append(scribe)
+        return scribe
 
     def _meter(self, before: list[e.Recorded]) -> Meter:
         said = self._flow.budgets or Budgets()

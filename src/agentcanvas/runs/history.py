@@ -35,6 +35,8 @@ async def rows(store: Store, stream: str, after: int = 0) -> AsyncIterator[Event
     while page := await store.events(after=after, stream=stream, limit=_PAGE):
         for row in page:
             yield row
+        if len(page) < _PAGE:
+            return
         after = page[-1].seq
 
 

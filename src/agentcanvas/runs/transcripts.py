@@ -19,6 +19,8 @@ from agentcanvas.store import Event
 KIND = "transcript"
 _PREFIX = "transcripts/"
 _LARGEST = 200_000
+_MOMENT_S = 0.1
+_MOST_WAITING = 200
 
 _encode = msgspec.json.Encoder().encode
 _decoder: msgspec.json.Decoder[TranscriptEvent] = msgspec.json.Decoder(TranscriptEvent)
@@ -46,15 +48,21 @@ class Scribe:
         self._broker = broker
         self._stream = stream
         self._waiting: list[bytes] = []
+        self._timer: asyncio.TimerHandle | None = None
 
     def __call__(self, event: TranscriptEvent) -> None:
-        """Take one event; it is written soon."""
-        if not self._waiting:
-            asyncio.get_running_loop().call_soon(self.flush)
+        """Take one event; it is written within a moment."""
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_MOMENT_S, self.flush)
         self._waiting.append(_within_reason(event))
+        if len(self._waiting) >= _MOST_WAITING:
+            self.flush()
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write what waits; called once more when the run is over."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         bodies, self._waiting = self._waiting, []
         if bodies:
             rows = [(self._stream, KIND, body) for body in bodies]
