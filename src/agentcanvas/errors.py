@@ -3,6 +3,7 @@
     AgentCanvasError
     ├── ProtocolError            user_error        not understandable as a message
     │   ├── MessageTooLarge
+    │   ├── MethodNotAllowed                       a web address that is not used this way
     │   └── UnknownDialect
     ├── ValidationError          user_error        understood, but breaks a rule
     │   ├── InvalidMessage                         carries every breach found
@@ -13,9 +14,11 @@
     │   ├── ProposalMalformed                      a proposal/ folder that cannot be read
     │   ├── IllegalTransition                      names the moves that are legal
     │   ├── AgentNotFound                          nobody of this name in the session
+    │   ├── NotFound                               no run, task, ask or page of this name
     │   ├── IdReused                               the same id with other content
     │   └── PathRefused                            not workspace-relative, or internal
     ├── PermissionDenied         permission_error
+    │   ├── Unauthenticated                        no token, or not the right one
     │   ├── SealError
     │   │   ├── BadSignature
     │   │   ├── UnknownKey
@@ -123,6 +126,12 @@ class MessageTooLarge(ProtocolError):
     code = "MESSAGE_TOO_LARGE"
 
 
+class MethodNotAllowed(ProtocolError):
+    """The web address exists, but is not used with this method; the sentence names the others."""
+
+    code = "METHOD_NOT_ALLOWED"
+
+
 class UnknownDialect(ProtocolError):
     """No dialect has this shape, or more than one has a claim on it."""
 
@@ -210,6 +219,12 @@ class AgentNotFound(ValidationError):
     code = "AGENT_NOT_FOUND"
 
 
+class NotFound(ValidationError):
+    """There is no run, task, ask or page of this name."""
+
+    code = "NOT_FOUND"
+
+
 class IdReused(ValidationError):
     """The sender used this id before for another message (C11)."""
 
@@ -222,6 +237,12 @@ class PermissionDenied(AgentCanvasError):
     category = ErrorCategory.PERMISSION
     error_type = ErrorType.VALIDATION
     code = "PERMISSION_DENIED"
+
+
+class Unauthenticated(PermissionDenied):
+    """Whoever asks did not show the token, or showed another one."""
+
+    code = "UNAUTHENTICATED"
 
 
 class SealError(PermissionDenied):

@@ -19,6 +19,7 @@ from agentcanvas.errors import (
     AgentCanvasError,
     ApplyError,
     IllegalTransition,
+    NotFound,
     RunDiverged,
     ValidationError,
 )
@@ -165,7 +166,7 @@ class Engine:
             folder = shelf.folder_of(self._with.workspace, run_id, name)
             if (folder / "changes.patch").is_file():
                 return await anyio.Path(folder / "changes.patch").read_bytes()
-        raise ValidationError(f"The task {task_id} of {run_id} has no proposal.")
+        raise NotFound(f"The task {task_id} of {run_id} has no proposal.")
 
     # -- control ---------------------------------------------------------------------------------
 
@@ -389,7 +390,7 @@ class Engine:
         try:
             return self._streams[run_id]
         except KeyError:
-            raise ValidationError(f"There is no run {run_id} here; see: agentcanvas runs") from None
+            raise NotFound(f"There is no run {run_id} here; see: agentcanvas runs") from None
 
     async def _recorded(self, run_id: str) -> list[e.Recorded]:
         return await history.recorded(self._with.store, self._stream(run_id))

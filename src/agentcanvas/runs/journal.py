@@ -2,12 +2,19 @@
 
 A step is one use of a Stage verb, named by its call path. Its result is recorded once, with the
 hash of what was asked; a replay that asks something else under the same name has diverged.
+
+Recording does not hold up the pattern: a record is queued, and whoever has the next result waits
+for it then. What begins next is queued behind it, so no effect is on disk before the record of
+the one that led to it, and both usually share a commit.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import Callable
+from asyncio import Future
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TypeVar
 
 import msgspec
@@ -18,6 +25,9 @@ from agentcanvas.store import Event, Store, Transaction
 STEP = "step"
 
 T = TypeVar("T")
+
+Queue = Callable[[Callable[[Transaction], None]], Future[None]]
+"""Queues a transaction behind all that was queued before."""
 
 
 class Step(msgspec.Struct, frozen=True, rename="camel"):
@@ -31,23 +41,30 @@ class Step(msgspec.Struct, frozen=True, rename="camel"):
 class Journal:
     """The settled steps of one run, in the store and at hand."""
 
-    def __init__(self, store: Store, stream: str, settled: dict[str, Step]) -> None:
+    def __init__(
+        self, store: Store, stream: str, settled: dict[str, Step], queue: Queue | None = None
+    ) -> None:
         self._store = store
         self._stream = stream
         self._settled = settled
+        self._queue = queue
+        self._queued: list[Future[None]] = []
 
     @classmethod
-    async def open(cls, store: Store, stream: str) -> Journal:
-        """Read what was settled before."""
+    async def open(cls, store: Store, stream: str, queue: Queue | None = None) -> Journal:
+        """Read what was settled before; ``queue`` is where others write too, in one order."""
         settled: dict[str, Step] = {}
         after = 0
         while rows := await store.events(after=after, stream=stream):
             settled |= {step.step: step for step in map(_read, rows) if step is not None}
             after = rows[-1].seq
-        return cls(store, stream, settled)
+        return cls(store, stream, settled, queue)
 
     def __len__(self) -> int:
         return len(self._settled)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._settled
 
     def recall(self, name: str, request: object, kind: type[T]) -> T | None:
         """The result of a step that was settled before; None when it was not."""
@@ -68,17 +85,57 @@ class Journal:
         result: object,
         also: Callable[[Transaction], object] | None = None,
     ) -> None:
-        """Record a result, in one transaction with whatever belongs to it (D3)."""
-        step = Step(name, fingerprint(request), msgspec.Raw(msgspec.json.encode(result)))
-        body = msgspec.json.encode(step)
+        """Queue a result, in one transaction with whatever belongs to it (D3).
+
+        It is on disk when a later ``flush`` has returned.
+        """
+        step = self.entry(name, request, result)
 
         def record(transaction: Transaction) -> None:
-            transaction.append(self._stream, STEP, body)
+            self.write(transaction, step)
             if also is not None:
                 also(transaction)
 
-        await self._store.transact(record)
-        self._settled[name] = step
+        if self._queue is None:
+            queued = await self._store.transact_soon(record)
+        else:
+            queued = self._queue(record)
+        self._queued.append(queued)
+        self.remember(step)
+
+    # -- for whoever records a step in a transaction of their own ---------------------------------
+
+    def entry(self, name: str, request: object, result: object) -> Step:
+        """A step as it is recorded."""
+        return Step(name, fingerprint(request), msgspec.Raw(msgspec.json.encode(result)))
+
+    def write(self, transaction: Transaction, step: Step) -> None:
+        """Record a step inside a transaction."""
+        transaction.append(self._stream, STEP, msgspec.json.encode(step))
+
+    def remember(self, step: Step) -> None:
+        """Have a step at hand that is recorded, or is about to be."""
+        self._settled[step.step] = step
+
+    # -- what is under way ------------------------------------------------------------------------
+
+    @property
+    def queued(self) -> tuple[Future[None], ...]:
+        """Records that may not be on disk yet, the oldest first."""
+        return tuple(self._queued)
+
+    async def flush(self, records: Iterable[Future[None]] | None = None) -> None:
+        """Return when these records, or all that are queued now, are on disk.
+
+        What kept one from getting there is raised, every time: whatever is built on that step must
+        not go on.
+        """
+        for record in self.queued if records is None else records:
+            if not record.done():
+                await asyncio.wait([record])  # being cancelled here takes nothing back
+            record.result()
+            with suppress(ValueError):
+                self._queued.remove(record)
 
 
 def fingerprint(request: object) -> str:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET
 
 from agentcanvas.clock import Clock
-from agentcanvas.errors import DeadlineExceeded, ProtocolError, ValidationError
+from agentcanvas.errors import DeadlineExceeded, NotFound, ProtocolError
 from agentcanvas.hub.broker import Transacting
 from agentcanvas.hub.client import INTERIM, Connection, Delivery
 from agentcanvas.hub.guard import Principal, PrincipalKind
@@ -171,7 +171,7 @@ class PersonInbox:
             ask.ask_id: (ask, number, asked) for ask, number, asked in await self._open(persons)
         }
         if ask_id not in found:
-            raise ValidationError(
+            raise NotFound(
                 f"Nothing waits for an answer under {ask_id}; it was answered before, or its run "
                 "has ended. See: agentcanvas review --list"
             )

@@ -1,0 +1,269 @@
+"""The workspace's one server: it listens on loopback, says where, and can be found (D1).
+
+``serve_beside`` runs it on the event loop that the office works on; ``find_server`` is how another
+process of the same user finds it. What it answers is ``web``'s matter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import secrets
+import socket
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import httpx
+import msgspec
+import uvicorn
+
+from agentcanvas import _version
+from agentcanvas.app.workspace import FOLDER
+from agentcanvas.clock import Clock
+from agentcanvas.errors import ResourceError, StoreBusy
+from agentcanvas.runs.office import Office
+from agentcanvas.store import OwnerLock, Store
+from agentcanvas.web import app as web
+from agentcanvas.web.views import ServerView
+
+PORT = 7717
+UI = Path(web.__file__).parent / "_ui"
+"""Where the build puts the interface."""
+
+_LOOPBACK = "127.0.0.1"
+_PORTS_TRIED = 50
+_GRACE_S = 2
+_ANSWERS_WITHIN_S = 2.0
+_TOKEN_BYTES = 32
+_OK = 200
+
+
+class ServerInfo(msgspec.Struct, frozen=True):
+    """server.json: how to reach the server, for processes of the same user only."""
+
+    pid: int
+    url: str
+    token: str
+    version: str
+
+    @property
+    def link(self) -> str:
+        """What a person opens."""
+        return f"{self.url}/?token={self.token}"
+
+
+def info_path(root: Path) -> Path:
+    """Where a server says how to reach it."""
+    return root / FOLDER / "server.json"
+
+
+def lock_path(root: Path) -> Path:
+    """What a server holds while it runs."""
+    return root / FOLDER / "server.lock"
+
+
+@asynccontextmanager
+async def serve_beside(
+    office: Office,
+    store: Store,
+    root: Path,
+    *,
+    port: int = PORT,
+    static: Path | None = UI,
+    version: str = _version.__version__,
+    clock: Clock | None = None,
+) -> AsyncIterator[ServerInfo]:
+    """Serve the workspace for as long as the block lasts, at ``port`` or the next free one.
+
+    ``StoreBusy`` when another server has the workspace. Port 0 is any free one.
+    """
+    token = secrets.token_urlsafe(_TOKEN_BYTES)
+    app = web.build_app(
+        office, store, token=token, root=root, version=version, static=static, clock=clock
+    )
+    with OwnerLock(lock_path(root)), _listening(port) as listener:
+        url = f"http://{_LOOPBACK}:{listener.getsockname()[1]}"
+        info = ServerInfo(os.getpid(), url, token, version)
+        server = _Server(app)
+        serving = asyncio.create_task(server.serve([listener]), name="agentcanvas server")
+        try:
+            await server.wait_started(serving)
+            with _published(info, root):
+                yield info
+        finally:
+            app.end_streams()
+            server.end()
+            with anyio.CancelScope(shield=True):
+                await serving
+
+
+async def find_server(root: Path, *, version: str = _version.__version__) -> ServerInfo | None:
+    """The server of this workspace, if one runs and answers.
+
+    What a server left behind that ended without a word is ignored. One of another version cannot
+    be asked, and cannot be ignored either, since it has the workspace: that is ``StoreBusy``.
+    """
+    info = await anyio.to_thread.run_sync(read_info, root)
+    if info is None or not _is_alive(info.pid):
+        return None
+    view = await _ask_who(info)
+    if view is None or view.pid != info.pid:
+        return None
+    if info.version != version:
+        raise StoreBusy(
+            f"This workspace is served by AgentCanvas {info.version} (process {info.pid}), and "
+            f"this is {version}. Stop that server first: kill {info.pid}"
+        )
+    return info
+
+
+class _Server(uvicorn.Server):
+    """uvicorn on somebody else's event loop: it neither takes signals nor looks at the clock."""
+
+    def __init__(self, app: web.WebApp) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                loop="none",
+                lifespan="off",
+                # Without the package nobody can speak WebSocket here, and nobody has to.
+                ws="websockets-sansio" if find_spec("websockets") else "none",
+                ws_per_message_deflate=False,
+                log_config=None,
+                log_level="error",
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                date_header=False,
+                timeout_graceful_shutdown=_GRACE_S,
+            )
+        )
+        self._started = asyncio.Event()
+        self._told_to_end = asyncio.Event()
+
+    async def wait_started(self, serving: asyncio.Task[None]) -> None:
+        """Return when requests are taken, or raise what kept them from being taken."""
+        started = asyncio.ensure_future(self._started.wait())
+        try:
+            await asyncio.wait({started, serving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            started.cancel()
+        if serving.done():
+            await serving
+
+    def end(self) -> None:
+        """Take no more requests, and finish those that are under way."""
+        self._told_to_end.set()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen, and say so."""
+        await super().startup(sockets)
+        self._started.set()
+
+    async def main_loop(self) -> None:
+        """Wait to be told to end; uvicorn's own loop wakes ten times a second to look."""
+        await self._told_to_end.wait()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to whoever owns the process."""
+        yield
+
+
+# -- listening -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def _listening(port: int) -> Iterator[socket.socket]:
+    listener = _first_free(port)
+    try:
+        yield listener
+    finally:
+        listener.close()
+
+
+def _first_free(port: int) -> socket.socket:
+    tried = range(port, min(port + _PORTS_TRIED, 65536)) if port else range(1)
+    for candidate in tried:
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            # Or a port stays unusable for a minute after its last server ended.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((_LOOPBACK, candidate))
+            listener.listen()
+        except OSError as error:
+            listener.close()
+            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+                raise ResourceError(
+                    f"Nothing can listen on {_LOOPBACK}: {error.strerror}."
+                ) from error
+        else:
+            return listener
+    raise ResourceError(
+        f"The ports {tried.start} to {tried.stop - 1} of {_LOOPBACK} are all in use; name another "
+        "with --port, or 0 for any."
+    )
+
+
+# -- saying where --------------------------------------------------------------------------------
+
+
+@contextmanager
+def _published(info: ServerInfo, root: Path) -> Iterator[None]:
+    path = info_path(root)
+    _write_private(path, msgspec.json.format(msgspec.json.encode(info), indent=2) + b"\n")
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)  # ours: the lock is still held
+
+
+def _write_private(path: Path, content: bytes) -> None:
+    """The whole file or none, and never readable by anybody else (mkstemp makes it 0600)."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")
+    fresh = Path(name)
+    try:
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor has no Path
+            file.write(content)
+        fresh.replace(path)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise ResourceError(f"{path} could not be written: {error.strerror}.") from error
+
+
+def read_info(root: Path) -> ServerInfo | None:
+    """What is published, true or stale; ``find_server`` tells which."""
+    with suppress(OSError, msgspec.MsgspecError):
+        return msgspec.json.decode(info_path(root).read_bytes(), type=ServerInfo)
+    return None
+
+
+def _is_alive(pid: int) -> bool:
+    if pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, PermissionError, OverflowError):  # gone, or somebody else's
+        return False
+    return True
+
+
+async def _ask_who(info: ServerInfo) -> ServerView | None:
+    headers = {"authorization": f"Bearer {info.token}"}
+    try:
+        # Not through a proxy: loopback is this machine, whatever the environment says.
+        async with httpx.AsyncClient(timeout=_ANSWERS_WITHIN_S, trust_env=False) as client:
+            answer = await client.get(f"{info.url}{web.PREFIX}/server", headers=headers)
+        return (
+            msgspec.json.decode(answer.content, type=ServerView)
+            if answer.status_code == _OK
+            else None
+        )
+    except (httpx.HTTPError, httpx.InvalidURL, msgspec.MsgspecError):
+        return None

@@ -1,0 +1,194 @@
+"""The API under /api/v1: each operation asks the office and puts its answer on the wire."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from starlette.responses import Response
+from starlette.routing import Route
+
+from agentcanvas.clock import Clock
+from agentcanvas.errors import ValidationError
+from agentcanvas.protocol.person import PersonAnswer
+from agentcanvas.runs.office import Office, RunOrder, TranscriptEntry
+from agentcanvas.web import views as v
+from agentcanvas.web.feed import Feed
+from agentcanvas.web.lines import line_of, one_line
+from agentcanvas.web.operation import operation
+from agentcanvas.web.reports import report
+from agentcanvas.web.stream import EventStream, frame
+
+T = TypeVar("T")
+
+_CREATED = 201
+_PATCH = "text/x-patch"
+
+
+class Api:
+    """All operations, over one office and one feed."""
+
+    def __init__(
+        self,
+        office: Office,
+        feed: Feed,
+        *,
+        clock: Clock,
+        ending: asyncio.Event,
+        root: Path,
+        version: str,
+    ) -> None:
+        self._office = office
+        self._feed = feed
+        self._clock = clock
+        self._ending = ending
+        self._root = root
+        self._version = version
+
+    def routes(self) -> list[Route]:
+        """Every operation at its address; ids of tasks and asks may hold slashes."""
+        run = "/runs/{run_id}"
+        return [
+            operation("GET", "/server", self.server),
+            operation("GET", "/runs", self.runs),
+            operation("POST", "/runs", self.start, status=_CREATED),
+            operation("GET", run, self.run),
+            operation("GET", f"{run}/events", self.run_events),
+            operation("GET", f"{run}/transcript", self.transcript),
+            operation("GET", f"{run}/report", self.report),
+            operation("GET", f"{run}/tasks/{{task_id:path}}/patch", self.patch),
+            operation("POST", f"{run}/stop", self.stop),
+            operation("POST", f"{run}/resume", self.resume),
+            operation("POST", f"{run}/retry", self.retry, status=_CREATED),
+            operation("POST", f"{run}/undo", self.undo),
+            operation("GET", "/asks", self.asks),
+            operation("POST", "/asks/{ask_id:path}/answer", self.answer),
+            operation("GET", "/events", self.events),
+        ]
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    async def server(self) -> v.ServerView:
+        """Who answers here."""
+        return v.ServerView(self._version, os.getpid(), str(self._root), await self._feed.epoch())
+
+    async def runs(self) -> v.RunsView:
+        """All runs, the newest first."""
+        return v.RunsView(await self._feed.head(), await self._office.runs())
+
+    async def run(self, path: v.RunPath) -> v.RunView:
+        """How a run stands."""
+        return v.RunView(await self._feed.head(), await self._office.state(path.run_id))
+
+    async def run_events(
+        self, path: v.RunPath, query: v.FollowQuery, headers: v.FeedHeaders
+    ) -> v.EventsView | EventStream:
+        """What happened in a run, so far or until it ends or is parked."""
+        after = await self._after(query, headers)
+        head = await self._feed.head()
+        if query.follow:
+            await self._office.state(path.run_id)
+            recorded = self._office.events(path.run_id, after=after, follow=True)
+            return self._stream(recorded, lambda entry: entry.seq, line_of)
+        recorded = self._office.events(path.run_id, after=after, follow=False)
+        return v.EventsView(head, tuple([msgspec.Raw(line_of(entry)) async for entry in recorded]))
+
+    async def transcript(
+        self, path: v.RunPath, query: v.FollowQuery, headers: v.FeedHeaders
+    ) -> v.TranscriptView | EventStream:
+        """What an agent, or every agent, said and did."""
+        after = await self._after(query, headers)
+        head = await self._feed.head()
+        if query.follow:
+            await self._office.state(path.run_id)
+        entries = self._office.transcript(
+            path.run_id, query.agent, after=after, follow=query.follow
+        )
+        if query.follow:
+            return self._stream(entries, lambda entry: entry.seq, _entry_line)
+        return v.TranscriptView(head, tuple([entry async for entry in entries]))
+
+    async def report(self, path: v.RunPath, query: v.ReportQuery) -> Response:
+        """What happened, for people."""
+        recorded = [entry async for entry in self._office.events(path.run_id, follow=False)]
+        return report(recorded, query.format)
+
+    async def patch(self, path: v.TaskPath) -> Response:
+        """The latest proposed change of a task."""
+        return Response(await self._office.patch(path.run_id, path.task_id), media_type=_PATCH)
+
+    async def events(self, query: v.FeedQuery, headers: v.FeedHeaders) -> EventStream:
+        """Whatever happens, in all runs or in one, from a place or from now on."""
+        if query.run is not None:
+            await self._office.state(query.run)
+        place = headers.last_event_id or query.last_event_id or await self._feed.head()
+        frames = self._feed.frames(place, query.run)
+        return EventStream(frames, clock=self._clock, ending=self._ending)
+
+    # -- changing --------------------------------------------------------------------------------
+
+    async def start(self, body: RunOrder) -> v.StartedView:
+        """Begin a run."""
+        return v.StartedView(await self._office.start(body))
+
+    async def stop(self, path: v.RunPath, body: v.StopOrder) -> None:
+        """End a run; answered when nothing of it is left running."""
+        await self._office.stop(path.run_id, reason=body.reason)
+
+    async def resume(self, path: v.RunPath) -> None:
+        """Go on with a run."""
+        await self._office.resume(path.run_id)
+
+    async def retry(self, path: v.RunPath) -> v.StartedView:
+        """Begin the same again as a new run."""
+        return v.StartedView(await self._office.retry(path.run_id))
+
+    async def undo(self, path: v.RunPath, body: v.UndoOrder) -> v.UndoneView:
+        """Take back what landed."""
+        return v.UndoneView(await self._office.undo(path.run_id, body.task_id))
+
+    # -- people ----------------------------------------------------------------------------------
+
+    async def asks(self, query: v.AsksQuery) -> v.AsksView:
+        """What waits for a person."""
+        return v.AsksView(await self._feed.head(), await self._office.asks(query.run))
+
+    async def answer(self, path: v.AskPath, body: PersonAnswer) -> None:
+        """Answer one of them."""
+        await self._office.answer(path.ask_id, body)
+
+    # -- streams ---------------------------------------------------------------------------------
+
+    async def _after(self, query: v.FollowQuery, headers: v.FeedHeaders) -> int:
+        place = headers.last_event_id or query.last_event_id
+        if place is None:
+            return query.after
+        seq = await self._feed.find(place)
+        if seq is None:
+            raise ValidationError(
+                f"The place {place} is not in the history of this workspace: a back-up was brought "
+                "back, or old events were forgotten. Begin without it."
+            )
+        return seq
+
+    def _stream(
+        self, source: AsyncIterator[T], number: Callable[[T], int], line: Callable[[T], bytes]
+    ) -> EventStream:
+        async def frames() -> AsyncGenerator[bytes, None]:
+            try:
+                async for item in source:
+                    yield frame(line(item), id=await self._feed.place(number(item)))
+            finally:
+                if isinstance(source, AsyncGenerator):
+                    await source.aclose()
+            yield frame(b"{}", event="end")
+
+        return EventStream(frames(), clock=self._clock, ending=self._ending)
+
+
+def _entry_line(entry: TranscriptEntry) -> bytes:
+    return one_line(msgspec.json.encode(entry))

@@ -1,0 +1,96 @@
+"""The server's ASGI app: guard, API, feed and page put together."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount
+from starlette.types import Receive, Scope, Send
+
+from agentcanvas.clock import Clock, SystemClock
+from agentcanvas.errors import (
+    AgentCanvasError,
+    MethodNotAllowed,
+    NotFound,
+    PermissionDenied,
+    ProtocolError,
+)
+from agentcanvas.runs.office import Office
+from agentcanvas.store import Store
+from agentcanvas.web.answers import refusal
+from agentcanvas.web.api import Api
+from agentcanvas.web.feed import Feed
+from agentcanvas.web.guard import Guard
+from agentcanvas.web.page import page_route
+
+PREFIX = "/api/v1"
+
+
+class WebApp:
+    """An ASGI app whose open streams can be told to end, so that no server waits for them."""
+
+    def __init__(self, guarded: Guard, ending: asyncio.Event) -> None:
+        self._guarded = guarded
+        self._ending = ending
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        await self._guarded(scope, receive, send)
+
+    def end_streams(self) -> None:
+        """Let every stream end at once; those who read them will come back."""
+        self._ending.set()
+
+
+def build_app(
+    office: Office,
+    store: Store,
+    *,
+    token: str,
+    root: Path,
+    version: str,
+    static: Path | None,
+    clock: Clock | None = None,
+) -> WebApp:
+    """Everything under one address; ``static`` is the folder of the built interface, if any."""
+    clock = clock or SystemClock()
+    ending = asyncio.Event()
+    api = Api(office, Feed(store), clock=clock, ending=ending, root=root, version=version)
+
+    async def refuse(request: Request, error: Exception) -> Response:
+        answer = refusal(request, _ours(request, error), clock)
+        if isinstance(error, HTTPException) and error.headers:
+            answer.headers.update(error.headers)
+        return answer
+
+    app = Starlette(
+        routes=[Mount(PREFIX, routes=api.routes()), page_route(static, office, root)],
+        exception_handlers={HTTPException: refuse, AgentCanvasError: refuse, Exception: refuse},
+    )
+    return WebApp(Guard(app, token=token, clock=clock), ending)
+
+
+def _ours(request: Request, error: Exception) -> AgentCanvasError:
+    """Starlette's refusals in our words; anything unforeseen without a word about its insides."""
+    path = request.url.path
+    match error:
+        case AgentCanvasError():
+            return error
+        case HTTPException(status_code=404):
+            return NotFound(f"There is nothing at {path}.")
+        case HTTPException(status_code=405):
+            allowed = (error.headers or {}).get("Allow", "GET")
+            return MethodNotAllowed(f"{path} is not used with {request.method}, but: {allowed}.")
+        case HTTPException(status_code=403):
+            return PermissionDenied(f"{path} is not given out.")
+        case HTTPException():
+            return ProtocolError(f"The request cannot be understood: {error.detail}.")
+        case _:
+            return AgentCanvasError(
+                "Something failed inside the server; nothing was lost. Its log has the details."
+            )

@@ -1,0 +1,139 @@
+"""What the API takes and gives, beyond the values of ``runs`` themselves.
+
+``head`` is the place in the feed up to which an answer is complete; it may hold later events as
+well, so whoever goes on from there skips the numbers it has seen.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from agentcanvas.proposals.model import Wire
+from agentcanvas.protocol.person import PersonAsk
+from agentcanvas.runs.office import RunSummary, TranscriptEntry, UndoneTask
+from agentcanvas.runs.state import RunState
+
+Seq = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class ServerView(Wire, frozen=True):
+    """Who answers here."""
+
+    version: str
+    pid: int
+    root: str
+    epoch: str
+
+
+class RunsView(Wire, frozen=True):
+    """All runs, the newest first."""
+
+    head: str
+    runs: tuple[RunSummary, ...]
+
+
+class RunView(Wire, frozen=True):
+    """How one run stands."""
+
+    head: str
+    state: RunState
+
+
+class EventsView(Wire, frozen=True):
+    """What happened in a run so far, each event as a line of its log."""
+
+    head: str
+    events: tuple[msgspec.Raw, ...]
+
+
+class TranscriptView(Wire, frozen=True):
+    """What agents said and did so far."""
+
+    head: str
+    entries: tuple[TranscriptEntry, ...]
+
+
+class AsksView(Wire, frozen=True):
+    """What waits for a person."""
+
+    head: str
+    asks: tuple[PersonAsk, ...]
+
+
+class StartedView(Wire, frozen=True):
+    """A run that has begun."""
+
+    run_id: str
+
+
+class UndoneView(Wire, frozen=True):
+    """What was taken back, task by task."""
+
+    undone: tuple[UndoneTask, ...]
+
+
+class RunPath(msgspec.Struct, frozen=True):
+    """Names a run."""
+
+    run_id: str
+
+
+class TaskPath(msgspec.Struct, frozen=True):
+    """Names a task of a run."""
+
+    run_id: str
+    task_id: str
+
+
+class AskPath(msgspec.Struct, frozen=True):
+    """Names something that waits for a person."""
+
+    ask_id: str
+
+
+class FollowQuery(msgspec.Struct, frozen=True):
+    """From where on, whose, and whether to stay; ``last_event_id`` is a place, and wins."""
+
+    after: Seq = 0
+    agent: str | None = None
+    follow: bool = False
+    last_event_id: str | None = None
+
+
+class FeedQuery(msgspec.Struct, frozen=True):
+    """Which run, and from where on: a page that was reloaded cannot set the header."""
+
+    run: str | None = None
+    last_event_id: str | None = None
+
+
+class FeedHeaders(msgspec.Struct, frozen=True, rename={"last_event_id": "last-event-id"}):
+    """What a browser sends when it comes back."""
+
+    last_event_id: str | None = None
+
+
+class ReportQuery(msgspec.Struct, frozen=True):
+    """In which form."""
+
+    format: Literal["md", "json", "html"] = "md"
+
+
+class AsksQuery(msgspec.Struct, frozen=True):
+    """Of which run; all when not given."""
+
+    run: str | None = None
+
+
+class StopOrder(Wire, frozen=True):
+    """Why a run is ended."""
+
+    reason: str = "stopped by you"
+
+
+class UndoOrder(Wire, frozen=True):
+    """Which task is taken back; all when not given."""
+
+    task_id: str | None = None
