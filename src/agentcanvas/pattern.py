@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
 from agentcanvas.protocol.plan import Dependency
-from agentcanvas.protocol.records import ProposalRef
+from agentcanvas.protocol.records import FailureClass, ProposalRef
 
 T = TypeVar("T")
 
@@ -57,11 +57,20 @@ class Work(msgspec.Struct, frozen=True):
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """One question to one agent."""
+    """One question to one agent.
+
+    With ``land=False`` its change is not judged: it comes back as a candidate (D6). ``on`` are
+    candidates its sandbox starts from. ``role`` and ``number``, the how-manieth turn of this role
+    in the interaction it is, are filled in by the Stage.
+    """
 
     to: str
     message: str
     work: Work | None = None
+    land: bool = True
+    on: tuple[ProposalRef, ...] = ()
+    role: str = ""
+    number: int = 1
 
 
 class Answer(msgspec.Struct, Generic[T], frozen=True):
@@ -73,6 +82,8 @@ class Answer(msgspec.Struct, Generic[T], frozen=True):
     reason: str = ""
     value: T | None = None
     proposal: ProposalRef | None = None
+    failure: FailureClass | None = None
+    """Why the turn itself failed, where its runtime could say."""
 
     @property
     def done(self) -> bool:
@@ -80,13 +91,53 @@ class Answer(msgspec.Struct, Generic[T], frozen=True):
         return self.fate is Fate.DONE
 
 
+class Gate(msgspec.Struct, frozen=True):
+    """A metric that ends an interaction when it is good enough; yes and no count 1 and 0."""
+
+    metric: str
+    op: Literal[">=", "<="] = ">="
+    value: float = 1
+
+    def holds(self, value: float) -> bool:
+        """Whether a value is good enough."""
+        return value >= self.value if self.op == ">=" else value <= self.value
+
+    def __str__(self) -> str:
+        """The end's name, as the log has it."""
+        return f"quality_gate: {self.metric} {self.op} {self.value:g}"
+
+
+class Ends(msgspec.Struct, frozen=True, kw_only=True):
+    """When an interaction ends (I1); the first that holds is its reason.
+
+    The Stage keeps ``rounds`` and ``timeout_ms`` and holds what is measured against ``gates``. A
+    judge's decision and a consensus are seen by the pattern alone, which asks here whether they
+    are wanted.
+    """
+
+    rounds: int | None = None
+    timeout_ms: int | None = None
+    gates: tuple[Gate, ...] = ()
+    judge: bool = False
+    consensus: float | None = None
+
+
 class Measure(msgspec.Struct, frozen=True):
-    """A metric of the work as it stands, against the value a gate asks for."""
+    """A metric of the work as it stands, and whether it is as good as its gate asks."""
 
     metric: str
     value: float
     holds: bool
     detail: str = ""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What was posted on the interaction's board; ``number`` counts all posts, from 1."""
+
+    number: int
+    topic: str
+    text: str
+    by: str = ""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -97,11 +148,60 @@ class Outcome(msgspec.Struct, frozen=True):
     result: str = ""
 
 
-class Stage(Protocol):
-    """The verbs of a pattern."""
+class Choice(msgspec.Struct, frozen=True):
+    """How a decision is answered."""
 
-    async def ask(self, to: str, message: str, *, work: Work | None = None) -> Answer[None]:
-        """Ask one agent; with ``work`` it returns when the proposal is settled."""
+    choice: str
+    reason: str = ""
+
+
+def choice_schema(choices: Sequence[str]) -> dict[str, Any]:
+    """The JSON Schema of an answer to ``decide``."""
+    return {
+        "type": "object",
+        "properties": {
+            "choice": {"enum": list(choices)},
+            "reason": {"type": "string"},
+        },
+        "required": ["choice"],
+    }
+
+
+def read_choice(said: str | bytes | msgspec.Raw, choices: Sequence[str]) -> str | None:
+    """The choice in an answer: the form that was asked for, or the bare word; None if neither."""
+    try:
+        word = msgspec.json.decode(said, type=Choice).choice
+    except msgspec.MsgspecError:
+        plain = said if isinstance(said, str) else bytes(said).decode()
+        word = plain.strip(" \n\t.\"'")
+    return next((each for each in choices if each.casefold() == word.casefold()), None)
+
+
+class Stage(Protocol):
+    """The verbs of a pattern.
+
+    A limit ends whatever verb meets it with ``StageEnded``, whose sentence is the reason.
+    """
+
+    @property
+    def ends(self) -> Ends:
+        """When the flow wants the interaction to end."""
+        ...
+
+    async def ask(
+        self,
+        to: str,
+        message: str,
+        *,
+        work: Work | None = None,
+        land: bool = True,
+        on: Sequence[ProposalRef] = (),
+    ) -> Answer[None]:
+        """Ask one agent; with ``work`` it returns when the proposal is settled.
+
+        With ``land=False`` that is when its evidence is there: the proposal is a candidate, which
+        ``land`` may land. ``on`` are candidates the work builds on.
+        """
         ...
 
     async def ask_for(self, form: type[T], to: str, message: str) -> Answer[T]:
@@ -112,12 +212,36 @@ class Stage(Protocol):
         """Ask many at once, as far as their dependencies and ``max_parallel`` allow."""
         ...
 
+    async def decide(self, to: str, question: str, choices: Sequence[str]) -> Answer[str]:
+        """Have one of the choices made; anything else is asked for once more."""
+        ...
+
+    async def confirm(self, form: type[T], proposal: T, title: str) -> Answer[T]:
+        """Put a value before the person, if the run wants that; they may change or decline it."""
+        ...
+
+    async def land(self, candidate: ProposalRef) -> Answer[None]:
+        """Have a candidate judged, and applied if the verdict says so."""
+        ...
+
     async def tell(self, to: str, message: str) -> None:
         """Say something that needs no answer."""
         ...
 
+    async def post(self, topic: str, text: str, *, by: str = "") -> Entry:
+        """Put something on the board; the oldest of the topic goes when there are too many."""
+        ...
+
+    async def read(self, topic: str) -> tuple[Entry, ...]:
+        """What is on the board, the oldest first."""
+        ...
+
     async def check(self, metric: str) -> Measure:
         """Measure the work as it stands now."""
+        ...
+
+    async def recall(self, query: str) -> tuple[str, ...]:
+        """What the memory knows about something (D46)."""
         ...
 
     async def note(self, entry: str, sources: Sequence[str] = ()) -> None:
@@ -125,7 +249,10 @@ class Stage(Protocol):
         ...
 
     def rounds(self, most: int) -> AsyncIterator[Stage]:
-        """At most so many rounds, fewer when the interaction's end comes first."""
+        """At most so many rounds, and never more than the flow's ``max_rounds``.
+
+        What follows the rounds, a judge or a summary, still runs (I4a).
+        """
         ...
 
 

@@ -3,6 +3,9 @@
 After AutoGen's conversable agents (arXiv 2308.08155): the manager plans, workers carry the tasks
 out in parallel as far as the plan allows, every report comes back to the manager, and the result
 passes a gate. A failed gate starts the next round, and there are never more than ``max_rounds``.
+
+Without a manager the plan is a ready one, or the whole request for the only worker, and the result
+is the list of reports.
 """
 
 from __future__ import annotations
@@ -12,21 +15,34 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import UNSET
 
-from agentcanvas.pattern import Answer, Ask, Cast, Measure, Outcome, Role, Stage, Work
+from agentcanvas.errors import StageEnded
+from agentcanvas.pattern import Answer, Ask, Cast, Fate, Gate, Measure, Outcome, Role, Stage, Work
 from agentcanvas.protocol.plan import Plan, PlannedTask, problems
+from agentcanvas.protocol.records import FailureClass
 
 MANAGER = "manager"
 WORKER = "worker"
 
 _TRIES_AT_A_PLAN = 2
+_LOOKS_AT_A_PLAN = 3
+"""How often a person is shown an edited plan that cannot be carried out."""
+_TOO_BIG = frozenset({FailureClass.TURN_LIMIT, FailureClass.TIMEOUT})
+"""What a turn fails of when its task is too big for it (H4)."""
+
+Done = tuple[PlannedTask, Answer[None]]
 
 
 class Options(msgspec.Struct, frozen=True):
-    """``plan`` is a ready one for the first round; ``gate`` the metric the result is held to."""
+    """``plan`` is a ready one for the first round; ``gate`` the metric the result is held to.
+
+    Both ``max_rounds`` and ``gate`` give way to the ends that the flow sets. With ``plan_only`` it
+    ends when there is a plan.
+    """
 
     max_rounds: int = 2
     gate: str = "tests_passed"
     plan: Plan | None = None
+    plan_only: bool = False
 
 
 class ManagerWorker:
@@ -35,82 +51,164 @@ class ManagerWorker:
     id = "manager_worker"
     options: type[msgspec.Struct] = Options
     roles = (
-        Role(MANAGER, "splits the request, hears every report, integrates"),
+        Role(MANAGER, "splits the request, hears every report, integrates", least=0, system=True),
         Role(WORKER, "carries out one task at a time", least=1, most=None, writes=True),
     )
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Plan, work and gate, a round at a time."""
-        (manager,) = cast[MANAGER]
-        job = _Job(manager, cast[WORKER], request, options)
-        async for round_ in stage.rounds(options.max_rounds):
-            outcome = await job.round(round_)
-            if outcome is not None:
-                return outcome
-        return Outcome(f"max_rounds: {options.max_rounds}", done=False, result=job.result)
+        job = _Job(cast, request, options, stage.ends.gates or (Gate(options.gate),))
+        most = stage.ends.rounds or options.max_rounds
+        try:
+            async for round_ in stage.rounds(most):
+                outcome = await job.round(round_)
+                if outcome is not None:
+                    return outcome
+        except StageEnded as limit:
+            return Outcome(str(limit), done=False, result=job.result)
+        return Outcome(f"max_rounds: {most}", done=False, result=job.result)
+
+
+class _NoPlan(msgspec.Struct, frozen=True):
+    """Why nothing can be carried out."""
+
+    reason: str
 
 
 class _Job:
     """What one interaction knows from round to round."""
 
-    def __init__(
-        self, manager: str, workers: Sequence[str], request: str, options: Options
-    ) -> None:
-        self._manager = manager
-        self._workers = tuple(workers)
+    def __init__(self, cast: Cast, request: str, options: Options, gates: Sequence[Gate]) -> None:
+        self._manager = next(iter(cast.get(MANAGER, ())), None)
+        self._workers = cast[WORKER]
         self._request = request
         self._options = options
-        self._plan = options.plan
+        self._gates = gates
+        self._ready = options.plan
         self._used: set[str] = set()
         self._lesson = ""
-        self.result = ""
+        self._integrated = ""
+
+    @property
+    def result(self) -> str:
+        """What it has come to, as far as it is known."""
+        return self._integrated or self._lesson
 
     async def round(self, stage: Stage) -> Outcome | None:
-        """One round; None when the gate sends it into another."""
-        plan = await self._make_plan(stage)
-        if isinstance(plan, str):
-            return Outcome(f"no plan: {plan}", done=False, result=self.result)
-        answers = await self._carry_out(stage, plan)
-        if not all(answer.done for answer in answers):
-            # What was rejected goes back to planning once, within the same budget (C2).
-            self._lesson = _reports(plan, answers)
-            again = await self._make_plan(stage)
-            if not isinstance(again, str):
-                self._lesson += "\n" + _reports(again, await self._carry_out(stage, again))
-        else:
-            self._lesson = _reports(plan, answers)
-        integrated = await stage.ask(self._manager, _integrate(self._request, self._lesson))
-        self.result = integrated.text
-        measure = await stage.check(self._options.gate)
-        if measure.holds:
-            return Outcome(f"quality_gate: {measure.metric}", done=True, result=self.result)
-        self._lesson += f"\n{_failed(measure)}"
+        """One round; None when what it came to sends it into another."""
+        plan = await self._plan(stage)
+        if isinstance(plan, _NoPlan):
+            return Outcome(plan.reason, done=False, result=self.result)
+        if self._options.plan_only:
+            return Outcome("plan_only", done=True, result=plan_text(plan))
+        missing = await self._work(stage, plan)
+        await self._integrate(stage)
+        for gate in self._gates:
+            measure = await stage.check(gate.metric)
+            if measure.holds and not missing:
+                return Outcome(str(gate), done=True, result=self.result)
+            if not measure.holds:
+                self._learn(_failed(measure))
+        if self._manager is None and (missing or len(self._workers) > 1):
+            # Nobody can say who should do what in another round.
+            reason = _unfinished(missing) if missing else f"{self._gates[0]} does not hold"
+            return Outcome(reason, done=False, result=self.result)
         return None
 
-    async def _make_plan(self, stage: Stage) -> Plan | str:
-        """A plan that can be carried out, or why there is none."""
-        ready, self._plan = self._plan, None
-        if ready is not None:
-            wrong = problems(ready, self._workers, taken=self._used)
-            return "; ".join(wrong) if wrong else self._accept(ready)
-        wrong = []
-        for _ in range(_TRIES_AT_A_PLAN):
-            answer = await stage.ask_for(Plan, self._manager, self._ask_for_plan(wrong))
-            if answer.value is None:
-                return answer.reason or "the manager gave none"
-            wrong = problems(answer.value, self._workers, taken=self._used)
-            if not wrong:
-                return self._accept(answer.value)
-        return "; ".join(wrong)
+    async def _work(self, stage: Stage, plan: Plan) -> list[Done]:
+        """Carry a plan out and what comes of it; what is still missing then."""
+        self._lesson = ""
+        missing = [each for each in await self._carry_out(stage, plan) if not each[1].done]
+        if self._manager is None:
+            return missing
+        big = [each for each in missing if each[1].failure in _TOO_BIG]
+        if big:
+            # What waited for a task that is split is planned again with its parts.
+            split = await self._plan(stage, _too_big(big))
+            if isinstance(split, Plan):
+                rest = [each for each in missing if each not in big and not _skipped(each)]
+                done = await self._carry_out(stage, split)
+                missing = rest + [each for each in done if not each[1].done]
+        if missing:
+            # What was rejected goes back to planning once, within the same budget (C2).
+            again = await self._plan(stage)
+            if isinstance(again, Plan):
+                done = await self._carry_out(stage, again)
+                missing = [each for each in done if not each[1].done]
+        return missing
 
-    def _accept(self, plan: Plan) -> Plan:
-        self._used |= {task.task_id for task in plan.tasks}
+    async def _carry_out(self, stage: Stage, plan: Plan) -> list[Done]:
+        answers = await stage.ask_all([_ask(task) for task in plan.tasks])
+        done = list(zip(plan.tasks, answers, strict=True))
+        self._learn(_reports(done))
+        return done
+
+    async def _integrate(self, stage: Stage) -> None:
+        if self._manager is not None:
+            message = _integrate(self._request, self._lesson)
+            self._integrated = (await stage.ask(self._manager, message)).text
+
+    def _learn(self, lesson: str) -> None:
+        self._lesson = f"{self._lesson}\n{lesson}".lstrip()
+
+    # -- planning --------------------------------------------------------------------------------
+
+    async def _plan(self, stage: Stage, wish: str = "") -> Plan | _NoPlan:
+        """A plan that can be carried out, and that the person has seen if they want to."""
+        plan = await self._make(stage, wish)
+        if isinstance(plan, Plan):
+            plan = await self._show(stage, plan)
+        if isinstance(plan, Plan):
+            self._used |= {task.task_id for task in plan.tasks}
         return plan
 
-    async def _carry_out(self, stage: Stage, plan: Plan) -> tuple[Answer[None], ...]:
-        return await stage.ask_all([_ask(task) for task in plan.tasks])
+    async def _make(self, stage: Stage, wish: str) -> Plan | _NoPlan:
+        ready, self._ready = self._ready, None
+        if ready is not None:
+            wrong = self._problems(ready)
+            return _NoPlan(f"no plan: {'; '.join(wrong)}") if wrong else ready
+        if self._manager is None:
+            return self._whole_request()
+        wrong = []
+        for _ in range(_TRIES_AT_A_PLAN):
+            message = self._ask_for_plan(wish, wrong)
+            answer = await stage.ask_for(Plan, self._manager, message)
+            if answer.value is None:
+                return _NoPlan(f"no plan: {answer.reason or 'the manager gave none'}")
+            wrong = self._problems(answer.value)
+            if not wrong:
+                return answer.value
+        return _NoPlan(f"no plan: {'; '.join(wrong)}")
 
-    def _ask_for_plan(self, wrong: Sequence[str]) -> str:
+    async def _show(self, stage: Stage, plan: Plan) -> Plan | _NoPlan:
+        wrong: list[str] = []
+        for _ in range(_LOOKS_AT_A_PLAN):
+            title = "\n\n".join([*_complaint("This plan", wrong), plan_text(plan)])
+            answer = await stage.confirm(Plan, plan, title)
+            if answer.value is None:
+                why = f": {answer.reason}" if answer.reason else ""
+                return _NoPlan(f"plan {answer.fate}{why}")
+            plan = answer.value
+            wrong = self._problems(plan)
+            if not wrong:
+                return plan
+        return _NoPlan(f"no plan: {'; '.join(wrong)}")
+
+    def _problems(self, plan: Plan) -> list[str]:
+        return problems(plan, self._workers, taken=self._used)
+
+    def _whole_request(self) -> Plan | _NoPlan:
+        if len(self._workers) > 1:
+            return _NoPlan(
+                f"no plan: there are {len(self._workers)} workers and no manager to divide the "
+                "request; name a manager, or list the tasks"
+            )
+        number = len(self._used) + 1
+        lesson = f"\n\nWhat happened so far:\n{self._lesson}" if self._lesson else ""
+        task = PlannedTask(f"t{number}", self._workers[0], f"{self._request}{lesson}")
+        return Plan((task,))
+
+    def _ask_for_plan(self, wish: str, wrong: Sequence[str]) -> str:
         parts = [
             f"Split this request into tasks for {', '.join(self._workers)}:\n{self._request}",
             "Tasks that may run at the same time must not change the same files.",
@@ -119,9 +217,20 @@ class _Job:
             parts.append(f"These task ids are taken: {', '.join(sorted(self._used))}.")
         if self._lesson:
             parts.append(f"What happened so far:\n{self._lesson}\nPlan only what is still missing.")
-        if wrong:
-            parts.append("Your plan cannot be carried out:\n" + "\n".join(f"- {w}" for w in wrong))
-        return "\n\n".join(parts)
+        if wish:
+            parts.append(wish)
+        return "\n\n".join([*parts, *_complaint("Your plan", wrong)])
+
+
+def plan_text(plan: Plan) -> str:
+    """A plan for people: a line a task, and what it waits for and may change."""
+    lines = [plan.summary] if plan.summary else []
+    for task in plan.tasks:
+        after = ", ".join(other.task_id for other in task.depends_on)
+        waits = f" (after {after})" if after else ""
+        scope = f"\n  may change {', '.join(task.scope)}" if task.scope else ""
+        lines.append(f"- {task.task_id} by {task.agent}{waits}: {task.description}{scope}")
+    return "\n".join(lines)
 
 
 def _ask(task: PlannedTask) -> Ask:
@@ -132,16 +241,34 @@ def _ask(task: PlannedTask) -> Ask:
         acceptance_criteria=task.acceptance_criteria,
         testing_required=task.testing_required,
     )
-    return Ask(task.agent, task.description, work)
+    return Ask(task.agent, task.description, work, role=WORKER)
 
 
-def _reports(plan: Plan, answers: Sequence[Answer[None]]) -> str:
+def _reports(done: Sequence[Done]) -> str:
     """Every worker's answer, whatever became of it."""
     lines = []
-    for task, answer in zip(plan.tasks, answers, strict=True):
+    for task, answer in done:
         why = f": {answer.reason}" if answer.reason else ""
         lines.append(f"- {task.task_id} by {answer.agent}: {answer.fate}{why}\n  {answer.text}")
     return "\n".join(lines)
+
+
+def _skipped(each: Done) -> bool:
+    return each[1].fate is Fate.SKIPPED
+
+
+def _too_big(big: Sequence[Done]) -> str:
+    named = "\n".join(f"- {task.task_id}: {task.description}" for task, _ in big)
+    return (
+        f"These tasks were too big for one turn:\n{named}\n"
+        "Split each into smaller ones, and plan again what waited for them."
+    )
+
+
+def _unfinished(missing: Sequence[Done]) -> str:
+    task, answer = missing[0]
+    why = f": {answer.reason}" if answer.reason else ""
+    return f"{answer.fate}: {task.task_id}{why}"
 
 
 def _integrate(request: str, reports: str) -> str:
@@ -154,3 +281,7 @@ def _integrate(request: str, reports: str) -> str:
 def _failed(measure: Measure) -> str:
     detail = f": {measure.detail}" if measure.detail else ""
     return f"The gate {measure.metric} does not hold (it is {measure.value:g}){detail}"
+
+
+def _complaint(whose: str, wrong: Sequence[str]) -> list[str]:
+    return [f"{whose} cannot be carried out:\n" + "\n".join(f"- {w}" for w in wrong)] * bool(wrong)

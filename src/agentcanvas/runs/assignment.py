@@ -178,10 +178,7 @@ class Assignment:
             previous_attempts=tuple(self._previous),
             rules=run.rules.get(ask.to, ()),
         )
-        outcome = await run.turns.take(spec, dispatched)
-        if outcome.report.usage is not UNSET:
-            run.meter.spend_usage(outcome.report.usage)
-        return outcome
+        return await run.turns.take(spec, dispatched)
 
     async def _without_proposal(self, key: str, turn: TurnOutcome) -> Settled:
         """A task that brought nothing to judge: an error, never a success (R4, C12)."""

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET
 
 from agentcanvas.clock import Clock
-from agentcanvas.errors import FlowError, StageEnded
+from agentcanvas.errors import FlowError
 from agentcanvas.flows.axes import QualityGate
 from agentcanvas.flows.bounds import TURN_MINUTES
 from agentcanvas.flows.catalogue import CATALOGUE
@@ -36,6 +36,7 @@ from agentcanvas.protocol.plan import Dependency, DependencyType, Plan, PlannedT
 from agentcanvas.runs import events as e
 from agentcanvas.runs import history, transcripts
 from agentcanvas.runs.attendance import Attendance
+from agentcanvas.runs.board import Retention
 from agentcanvas.runs.budget import Budget, Meter
 from agentcanvas.runs.context import RunContext
 from agentcanvas.runs.crew import Crew, CrewCall
@@ -49,11 +50,14 @@ from agentcanvas.runs.rules import rules_of
 from agentcanvas.runs.scene import Scene, ends_of
 from agentcanvas.runs.slots import Slots
 from agentcanvas.runs.stage import RunStage, Scope
+from agentcanvas.runs.stall import On, Standing, Wait, standing
 from agentcanvas.runs.turns import Turns
 from agentcanvas.sandbox.pick import Picked
 from agentcanvas.store import Store
 
 SYSTEM = e.Provenance.SYSTEM
+_COSTLESS = frozenset({"script", "python", "human"})
+_LOOK_AFTER_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,8 @@ class CarryingOut:
         self._attendance = Attendance(equipment.clock)
         self._outcomes: dict[str, Outcome] = {}
         self._scribes: list[transcripts.Scribe] = []
-        self.logbook = Logbook(equipment.broker, run_id, stream)
+        self._turns: Turns | None = None
+        self.logbook = Logbook(equipment.broker, run_id, stream, equipment.clock)
 
     @property
     def is_parked(self) -> bool:
@@ -120,6 +125,7 @@ class CarryingOut:
             await self._greet(context, before)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._watch_parking, context.meter)
+                tasks.start_soon(self._watch_for_stalls)
                 ended = await self._play(context)
                 tasks.cancel_scope.cancel()
             await context.journal.flush()
@@ -149,13 +155,14 @@ class CarryingOut:
                 clock=self._clock,
                 before=before,
             )
+            meter = self._meter(before)
             context = RunContext(
                 order=self._order,
                 flow=self._flow,
                 clock=self._clock,
                 logbook=self.logbook,
                 journal=journal,
-                meter=self._meter(before),
+                meter=meter,
                 turns=Turns(
                     equipment.hub,
                     broker,
@@ -163,7 +170,9 @@ class CarryingOut:
                     self.logbook,
                     journal,
                     clock=self._clock,
+                    meter=meter,
                     limits_s=self._time_limits(),
+                    estimated=self._behind_models(),
                     before=before,
                 ),
                 people=people,
@@ -177,6 +186,7 @@ class CarryingOut:
                     if isinstance(entry.event, e.Noted)
                 ],
             )
+            self._turns = context.turns
             await context.turns.take_back()
             try:
                 async with equipment.crew(await self._call(people)):
@@ -230,7 +240,14 @@ class CarryingOut:
             tokens=said.tokens,
             cost=said.cost,
         )
-        return Meter(budget, self._clock, used_seconds=history.worked_seconds(before))
+        tokens, cost = history.used(before)
+        return Meter(
+            budget,
+            self._clock,
+            used_seconds=history.worked_seconds(before),
+            used_tokens=tokens,
+            used_cost=cost,
+        )
 
     def _time_limits(self) -> dict[str, float | None]:
         """The engine always names a timeout (D32), but people take the time they take."""
@@ -241,6 +258,14 @@ class CarryingOut:
             is_person = runtime is not None and runtime.kind == "human"
             limits[agent.id] = said if said or is_person else TURN_MINUTES * 60
         return limits
+
+    def _behind_models(self) -> frozenset[str]:
+        """Agents whose turns cost something also when they do not say so."""
+        return frozenset(
+            agent.id
+            for agent in self._flow.agents
+            if agent.runtime is None or agent.runtime.kind not in _COSTLESS
+        )
 
     async def _greet(self, context: RunContext, before: list[e.Recorded]) -> None:
         """Say once what the user should know, and freeze the workspace as it is."""
@@ -279,16 +304,18 @@ class CarryingOut:
     async def _interact(self, context: RunContext, each: Interaction, slots: Slots) -> Outcome:
         pattern = self._with.patterns[each.pattern_id]
         scope = Scope(RunDesk(context, each), context.journal, context.meter, slots, self._clock)
-        scene = Scene(each.id, ends=ends_of(each.termination), cast=each.roles, roles=pattern.roles)
+        scene = Scene(
+            each.id,
+            ends=ends_of(each.termination),
+            cast=each.roles,
+            roles=pattern.roles,
+            retention=_retention(each),
+        )
         stage = RunStage(scope, scene)
         await context.once(f"{each.id}/started", each.pattern_id, bool, lambda: _started(each))
-        try:
-            outcome = await pattern.run(
-                stage, each.roles, self._request(each), self._options(each, pattern)
-            )
-        except StageEnded as end:
-            outcome = Outcome(str(end), done=False)
-        await context.journal.flush()
+        outcome = await stage.play(
+            pattern, each.roles, self._request(each), self._options(each, pattern)
+        )
 
         async def ended() -> tuple[bool, Sequence[e.RunEvent]]:
             end = e.End(outcome.reason, outcome.done, result=outcome.result)
@@ -330,6 +357,34 @@ class CarryingOut:
 
     # -- waiting ---------------------------------------------------------------------------------
 
+    def standing(self) -> Standing:
+        """For whom or what the run waits now (D25)."""
+        now = self._clock.monotonic()
+        people = [
+            Wait(
+                who=ask.scope,
+                on=On.PERSON,
+                names=(ask.person,),
+                since=now,
+                about=_headline(ask.text),
+            )
+            for ask in self._attendance.people.values()
+        ]
+        waits = [*(self._turns.under_way if self._turns else ()), *people]
+        return standing(waits, now, last_event=self.logbook.last_written)
+
+    async def _watch_for_stalls(self) -> None:
+        """Say it once when nothing happens any more, and for whom the run waits."""
+        said = 0.0
+        while True:
+            await self._clock.sleep(_LOOK_AFTER_S)
+            now = self.standing()
+            if now.stalled and self.logbook.last_written > said:
+                await self.logbook.write(
+                    _warning(f"Nothing has happened for a while: it {now.sentence}")
+                )
+                said = self.logbook.last_written
+
     async def _watch_parking(self, meter: Meter) -> None:
         """Say when nothing can go on before a person answers; the clock stops meanwhile (D25)."""
         while True:
@@ -354,6 +409,13 @@ async def _started(each: Interaction) -> tuple[bool, Sequence[e.RunEvent]]:
             actor="engine", provenance=SYSTEM, interaction_id=each.id, payload=configured
         )
     ]
+
+
+def _retention(each: Interaction) -> Retention:
+    last_n, last_days = each.params.get("keep_last_n"), each.params.get("keep_last_days")
+    if last_n is None and last_days is None:
+        return Retention()
+    return Retention(last_n=last_n, last_days=last_days)
 
 
 def _plan(tasks: Sequence[Task]) -> Plan | None:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
 
 from agentcanvas.flows.settle import Settled as Interaction
 from agentcanvas.flows.team import CwdMode
@@ -182,8 +181,6 @@ class RunDesk:
                 rules=run.rules.get(ask.to, ()),
             )
         )
-        if outcome.report.usage is not UNSET:
-            run.meter.spend_usage(outcome.report.usage)
         return _settled(outcome)
 
     def _stands_in_the_workspace(self, agent_id: str) -> bool:

@@ -99,12 +99,25 @@ class Engine:
 
     async def runs(self) -> tuple[RunSummary, ...]:
         """Every run, the newest first."""
-        found = [history.summary(await self._recorded(run_id)) for run_id in self._streams]
+        found = []
+        for run_id in self._streams:
+            summary = history.summary(await self._recorded(run_id))
+            waits_for = summary.waits_for or self._waits_for(run_id)
+            found.append(msgspec.structs.replace(summary, waits_for=waits_for))
         return tuple(reversed(found))
+
+    def _waits_for(self, run_id: str) -> str:
+        """For whom a run waits that this process carries out."""
+        running = self._running.get(run_id)
+        if running is None or running.carrying is None:
+            return ""
+        return running.carrying.standing().sentence.removeprefix("waits for ")
 
     async def state(self, run_id: str) -> RunState:
         """How a run stands."""
-        return fold(await self._recorded(run_id))
+        state = fold(await self._recorded(run_id))
+        waits_for = state.waits_for or self._waits_for(run_id)
+        return msgspec.structs.replace(state, waits_for=waits_for)
 
     async def events(
         self, run_id: str, *, after: int = 0, follow: bool = True
@@ -177,7 +190,8 @@ class Engine:
         async with self._starting:
             run_id = self._new_id()
             stream = f"{sanitised(order.flow)}/{run_id}"
-            await self._announce(order, stream, run_id)
+            log = Logbook(self._with.broker, run_id, stream, self._with.clock)
+            await self._announce(order, log)
             self._streams[run_id] = stream
         self._carry_out(run_id, order, picked)
         return run_id
@@ -196,7 +210,7 @@ class Engine:
         order = await history.order_of(self._with.store, stream)
         await self._refuse_changed_patterns(run_id, order)
         picked = await self._confine(order.unsafe)
-        log = Logbook(self._with.broker, run_id, stream)
+        log = self._logbook(run_id)
         await log.write(e.RunResumed(actor="engine", provenance=SYSTEM))
         self._carry_out(run_id, order, picked)
 
@@ -207,7 +221,6 @@ class Engine:
 
     async def stop(self, run_id: str, *, reason: str = "stopped by you") -> None:
         """End a run and keep what is there; returns when nothing of it is left running."""
-        stream = self._stream(run_id)
         running = self._running.get(run_id)
         if running is not None:
             running.stop_reason = reason
@@ -217,11 +230,11 @@ class Engine:
         state = await self.state(run_id)
         if state.status.is_over:
             raise IllegalTransition(f"{run_id} has ended already: {state.reason}")
-        await self._end(Logbook(self._with.broker, run_id, stream), e.End(reason, done=False))
+        await self._end(self._logbook(run_id), e.End(reason, done=False))
 
     async def undo(self, run_id: str, task_id: str | None = None) -> tuple[UndoneTask, ...]:
         """Take back what a task landed, or all that a run landed, the latest first."""
-        log = Logbook(self._with.broker, run_id, self._stream(run_id))
+        log = self._logbook(run_id)
         landed = _landed(await self._recorded(run_id), task_id)
         if not landed:
             what = f"The task {task_id} of {run_id}" if task_id else run_id
@@ -309,7 +322,7 @@ class Engine:
         ended = e.RunEnded(
             actor="engine", provenance=SYSTEM, payload=msgspec.structs.replace(end, head=head)
         )
-        await Logbook(self._with.broker, log.run_id, log.stream).write(ended)
+        await self._logbook(log.run_id).write(ended)
 
     async def _sweep(self, run_id: str) -> None:
         """Take away what was asked of people and what came too late."""
@@ -325,7 +338,7 @@ class Engine:
                 lambda unit: [unit.take_over(number) for number in numbers]
             )
 
-    async def _announce(self, order: RunOrder, stream: str, run_id: str) -> None:
+    async def _announce(self, order: RunOrder, log: Logbook) -> None:
         flow = sound_flow(order, self._with.patterns)
         repository = await anyio.to_thread.run_sync(find_repository, self._with.workspace)
         team = tuple(e.Member(agent.id, agent.label, agent.role) for agent in flow.agents)
@@ -338,7 +351,7 @@ class Engine:
         )
         body = msgspec.json.encode(order)
         mark = msgspec.json.encode({"patterns": pattern_hash(self._with.patterns, flow)})
-        log = Logbook(self._with.broker, run_id, stream)
+        stream = log.stream
         await log.transact(
             lambda unit: (
                 log.note(unit.transaction, started),
@@ -367,7 +380,7 @@ class Engine:
         for run_id in list(self._streams):
             state = await self.state(run_id)
             if state.status is RunStatus.RUNNING:
-                log = Logbook(self._with.broker, run_id, self._streams[run_id])
+                log = self._logbook(run_id)
                 await log.write(e.RunInterrupted(actor="engine", provenance=SYSTEM))
             answered = state.status is RunStatus.PARKED and await self._is_answered(run_id)
             if answered or (resume and state.status in (RunStatus.RUNNING, RunStatus.INTERRUPTED)):
@@ -385,6 +398,9 @@ class Engine:
             await running.over.wait()
 
     # -- finding things --------------------------------------------------------------------------
+
+    def _logbook(self, run_id: str) -> Logbook:
+        return Logbook(self._with.broker, run_id, self._stream(run_id), self._with.clock)
 
     def _stream(self, run_id: str) -> str:
         try:

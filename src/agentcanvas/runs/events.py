@@ -120,6 +120,14 @@ class TurnBegun(Wire, frozen=True):
     generation: int | None = None
 
 
+class Charge(Wire, frozen=True):
+    """What a turn took from the budget, in tokens and US dollars; partly guessed where unknown."""
+
+    tokens: int
+    cost: float
+    estimated: bool = False
+
+
 class TurnDone(Wire, frozen=True):
     """What an agent answered."""
 
@@ -129,6 +137,7 @@ class TurnDone(Wire, frozen=True):
     reason: str = ""
     task_id: str = ""
     duration_ms: int = 0
+    charge: Charge | None = None
 
 
 class Progress(Wire, frozen=True):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable
 
 import msgspec
-from msgspec import UNSET
 
 from agentcanvas.errors import ValidationError
 from agentcanvas.runs import events as e
@@ -75,15 +74,12 @@ def summary(entries: list[e.Recorded]) -> RunSummary:
 
 
 def used(entries: Iterable[e.Recorded]) -> tuple[int, float]:
-    """Tokens and money that the turns so far have told."""
+    """Tokens and money that the turns so far were charged."""
     tokens, cost = 0, 0.0
     for entry in entries:
-        usage = entry.event.usage
-        if usage is None:
-            continue
-        for count in (usage.input_tokens, usage.output_tokens, usage.cache_write):
-            tokens += count if count is not UNSET else 0
-        cost += usage.cost if usage.cost is not UNSET else 0
+        if isinstance(entry.event, e.TurnEnded) and entry.event.payload.charge is not None:
+            tokens += entry.event.payload.charge.tokens
+            cost += entry.event.payload.charge.cost
     return tokens, cost
 
 

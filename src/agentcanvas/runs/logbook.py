@@ -6,6 +6,7 @@ from asyncio import Future
 from collections.abc import Callable
 from typing import TypeVar
 
+from agentcanvas.clock import Clock
 from agentcanvas.hub.broker import Transacting, Unit
 from agentcanvas.runs import events as e
 from agentcanvas.store import Transaction
@@ -16,10 +17,13 @@ T = TypeVar("T")
 class Logbook:
     """Writes for one run; what is queued is written in order, and a failure ends the run."""
 
-    def __init__(self, broker: Transacting, run_id: str, stream: str) -> None:
+    def __init__(self, broker: Transacting, run_id: str, stream: str, clock: Clock) -> None:
         self._broker = broker
+        self._clock = clock
         self._failure: BaseException | None = None
         self._last: Future[object] | None = None
+        self.last_written = clock.monotonic()
+        """When the run last had something to tell."""
         self.run_id = run_id
         self.stream = stream
 
@@ -36,11 +40,13 @@ class Logbook:
     async def transact(self, work: Callable[[Unit], T]) -> T:
         """Do something to mail and events at once; it is on disk on return."""
         self._raise_failure()
+        self.last_written = self._clock.monotonic()
         return await self._broker.transact(work)
 
     def queue(self, work: Callable[[Unit], object]) -> None:
         """Do the same without waiting; ``flush`` waits."""
         self._raise_failure()
+        self.last_written = self._clock.monotonic()
         self._last = self._broker.submit(work)
         self._last.add_done_callback(self._look_at)
 

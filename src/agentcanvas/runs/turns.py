@@ -6,7 +6,7 @@ answer that came meanwhile is used. What the answer means is left to the ``desk`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -38,9 +38,11 @@ from agentcanvas.protocol.records import FailureClass, Usage
 from agentcanvas.protocol.turns import Access, Order, Report, report_in
 from agentcanvas.protocol.values import freeze
 from agentcanvas.runs import events as e
+from agentcanvas.runs.budget import Meter
 from agentcanvas.runs.journal import Journal
 from agentcanvas.runs.logbook import Logbook
 from agentcanvas.runs.people import engine_of
+from agentcanvas.runs.stall import On, Wait
 
 _LONGEST_SHOWN = 2_000
 _PATIENCE_S = 60.0
@@ -104,17 +106,26 @@ class Turns:
         journal: Journal,
         *,
         clock: Clock,
+        meter: Meter,
         limits_s: dict[str, float | None],
+        estimated: Container[str] = (),
         before: Iterable[e.Recorded] = (),
     ) -> None:
-        """Take up what was under way; ``limits_s`` is how long a turn of each agent may take."""
+        """Take up what was under way; ``limits_s`` is how long a turn of each agent may take.
+
+        ``estimated`` are agents behind which a model may be: what they do not tell of their usage
+        is charged by estimate (D19).
+        """
         self._hub = hub
         self._broker = broker
         self._connection = connection
         self._logbook = logbook
         self._journal = journal
         self._clock = clock
+        self._meter = meter
         self._limits_s = limits_s
+        self._estimated = estimated
+        self._under_way: dict[str, Wait] = {}
         self._engine = Principal(engine_of(logbook.run_id), PrincipalKind.ENGINE)
         self._attempts: dict[str, _Attempt] = {}
         for entry in before:
@@ -223,6 +234,9 @@ class Turns:
             lambda unit: (self._logbook.note(unit.transaction, *events), unit.put(post))
         )
         self._attempts[spec.key] = attempt
+        now = self._clock.monotonic()
+        who = spec.task_id or spec.key
+        self._under_way[spec.key] = Wait(who=who, on=On.AGENT, names=(spec.to,), since=now)
 
     async def _final(self, conversation: Conversation, spec: TurnSpec) -> Delivery:
         """The last word; what is said on the way is put on record."""
@@ -233,13 +247,37 @@ class Turns:
                 continue
             if isinstance(body, TaskResult | TaskReject | Error):
                 return delivery
+            self._note_sign_of_life(spec)
             if isinstance(body, TaskProgress):
                 await self._logbook.write(_progressed(spec, body))
             await delivery.ack()
         raise AssertionError("a conversation ends by an exception, not by itself")
 
+    @property
+    def under_way(self) -> tuple[Wait, ...]:
+        """Whom the run waits for, and since when."""
+        return tuple(self._under_way.values())
+
+    def _note_sign_of_life(self, spec: TurnSpec) -> None:
+        wait = self._under_way.get(spec.key)
+        if wait is not None:
+            sign = self._clock.monotonic()
+            self._under_way[spec.key] = msgspec.structs.replace(wait, sign=sign)
+
+    def _charge(self, spec: TurnSpec, report: Report) -> e.Charge | None:
+        """What a turn has cost, told or guessed."""
+        usage = _known(report.usage)
+        if usage is None and spec.to not in self._estimated:
+            return None
+        spent = self._meter.spent
+        tokens, cost = spent.tokens, spent.cost
+        characters = len(spec.message) + len(report.text)
+        guessed = self._meter.spend_usage(usage, characters=characters)
+        return e.Charge(spent.tokens - tokens, spent.cost - cost, guessed)
+
     def _end(self, spec: TurnSpec, outcome: TurnOutcome, delivery: Delivery | None) -> TurnOutcome:
         """Record an outcome and take its message over; the pattern need not wait for the disk."""
+        self._under_way.pop(spec.key, None)
         done = e.TurnEnded(
             actor=spec.to,
             provenance=e.Provenance.WORKER_PROPOSAL,
@@ -253,6 +291,7 @@ class Turns:
                 reason=outcome.reason,
                 task_id=spec.task_id,
                 duration_ms=outcome.duration_ms,
+                charge=self._charge(spec, outcome.report),
             ),
         )
         step = self._journal.entry(spec.key, _request(spec), outcome)

@@ -194,9 +194,17 @@ class Store:
         Others wait meanwhile, so it should do nothing but read and write the store. What it raises
         takes back what it did and is raised here.
         """
+        return await (await self.transact_soon(work))
+
+    async def transact_soon(self, work: Callable[[Transaction], T]) -> asyncio.Future[T]:
+        """Do the same, but return as soon as it is queued; the future is done once it is on disk.
+
+        What is queued in the same turn of the loop shares its commit, so a caller who goes on
+        without waiting may save one. Whoever takes the future has to look at it in the end.
+        """
         if not self._intake.enter_at_once():
             await self._intake.enter()
-        return await self._intake.transact(work)
+        return self._intake.transact(work)
 
     def submit(self, work: Callable[[Transaction], T]) -> Future[T]:
         """Do the same for a thread outside the event loop; safe from any."""
