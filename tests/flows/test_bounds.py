@@ -49,9 +49,9 @@ def test_the_runtimes_and_the_checks_own_times_count() -> None:
 
 
 def test_ends_and_budgets_cap_the_worst_case() -> None:
-    words = "budgets: {turns: 2, messages: 5, minutes: 7.5, tokens: 1000, cost: 2}"
+    words = "budgets: {turns: 2, messages: 3, minutes: 7.5, tokens: 1000, cost: 2}"
     one = found(f"interactions:\n{interaction('i1', 'coder', words)}")["i1"]
-    assert (one.turns, one.messages, one.minutes) == (2, 5, 7.5)
+    assert (one.turns, one.messages, one.minutes) == (2, 3, 7.5)
     assert one.tokens_in_words == "1,000 + one turn of each of up to 1 running agents"
     assert one.unbounded == ()
 

@@ -16,13 +16,13 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from agentcanvas.app.patterns import KNOWN
 from agentcanvas.app.workspace import find_root
 from agentcanvas.cli.init import From, Starter, make_flow, say_next, shown
 from agentcanvas.cli.live.clean import clean, one_line
 from agentcanvas.errors import FlowError
 from agentcanvas.flows.axes import MaxRounds, QualityGate, Termination, TimeoutMs
 from agentcanvas.flows.bounds import Bound, bounds
-from agentcanvas.flows.catalogue import CATALOGUE
 from agentcanvas.flows.check import Checked, check
 from agentcanvas.flows.document import Document
 from agentcanvas.flows.guards import PERSON, Budgets
@@ -35,7 +35,7 @@ from agentcanvas.flows.team import Agent, CwdMode
 
 app = typer.Typer(no_args_is_help=True, help="Make, show and check flows: who works together, how.")
 
-_PATTERNS: Final = CATALOGUE
+_PATTERNS: Final = KNOWN
 _MINUTE_MS: Final = 60_000
 _LONGEST: Final = 2_000
 

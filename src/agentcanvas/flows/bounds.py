@@ -22,6 +22,7 @@ CHECK_MINUTES: Final = 10.0
 """How long one check may take when it does not say."""
 MAX_PARALLEL: Final = 5
 _MINUTE_MS: Final = 60_000
+_MESSAGES_A_TURN: Final = 2
 
 
 class Bound(Struct, frozen=True, kw_only=True):
@@ -84,7 +85,7 @@ def _bound(
     worst = _worst(each, info, tasks)
     budgets = each.budgets
     turns = _least(worst.turns, budgets.turns)
-    messages = _least(worst.messages, budgets.messages)
+    messages = _least(_messages(worst, turns), budgets.messages)
     timeout = each.timeout_ms / _MINUTE_MS if each.timeout_ms else None
     by_turns = turns * _turn_minutes(flow, each) if turns is not None else None
     minutes = _least(timeout, budgets.minutes, by_turns)
@@ -103,6 +104,13 @@ def _bound(
             if value is None
         ),
     )
+
+
+def _messages(worst: Cost, turns: int | None) -> int | None:
+    """A turn that a budget does not allow sends no messages either."""
+    if worst.messages is None or worst.turns is None or turns is None:
+        return worst.messages
+    return worst.messages - _MESSAGES_A_TURN * (worst.turns - turns)
 
 
 def _worst(each: Settled, info: PatternInfo | None, tasks: int) -> Cost:

@@ -24,6 +24,7 @@ MANAGER = "manager"
 WORKER = "worker"
 
 _TRIES_AT_A_PLAN = 2
+_TRIES_AT_A_FORM = 2
 _LOOKS_AT_A_PLAN = 3
 """How often a person is shown an edited plan that cannot be carried out."""
 _TOO_BIG = frozenset({FailureClass.TURN_LIMIT, FailureClass.TIMEOUT})
@@ -35,11 +36,12 @@ Done = tuple[PlannedTask, Answer[None]]
 class Options(msgspec.Struct, frozen=True):
     """``plan`` is a ready one for the first round; ``gate`` the metric the result is held to.
 
-    Both ``max_rounds`` and ``gate`` give way to the ends that the flow sets. With ``plan_only`` it
-    ends when there is a plan.
+    Both ``max_rounds`` and ``gate`` give way to the ends that the flow sets. ``max_tasks`` is how
+    many tasks a plan may have. With ``plan_only`` it ends when there is a plan.
     """
 
     max_rounds: int = 2
+    max_tasks: int = 20
     gate: str = "tests_passed"
     plan: Plan | None = None
     plan_only: bool = False
@@ -67,6 +69,23 @@ class ManagerWorker:
         except StageEnded as limit:
             return Outcome(str(limit), done=False, result=job.result)
         return Outcome(f"max_rounds: {most}", done=False, result=job.result)
+
+
+def most_turns(
+    *, managed: bool, rounds: int, tasks: int, turns_a_task: int, max_tasks: int = 20
+) -> int:
+    """The worst case: every plan refused once, every task split, planned anew and revised.
+
+    ``tasks`` is the size of a ready plan, 0 without one; ``turns_a_task`` what one task can take,
+    reviews and revisions included.
+    """
+    if not managed:
+        return rounds * (tasks or 1) * turns_a_task
+    plan = _TRIES_AT_A_PLAN * _TRIES_AT_A_FORM
+    first = (tasks or max_tasks) * turns_a_task + (0 if tasks else plan)
+    again = plan + max_tasks * turns_a_task
+    later = 3 * again + 1  # planned, split, and planned once more; then integrated
+    return first + 2 * again + 1 + (rounds - 1) * later
 
 
 class _NoPlan(msgspec.Struct, frozen=True):
@@ -195,7 +214,11 @@ class _Job:
         return _NoPlan(f"no plan: {'; '.join(wrong)}")
 
     def _problems(self, plan: Plan) -> list[str]:
-        return problems(plan, self._workers, taken=self._used)
+        found = problems(plan, self._workers, taken=self._used)
+        most = self._options.max_tasks
+        if len(plan.tasks) > most:
+            found.append(f"The plan has {len(plan.tasks)} tasks; at most {most} are allowed")
+        return found
 
     def _whole_request(self) -> Plan | _NoPlan:
         if len(self._workers) > 1:

@@ -128,6 +128,8 @@ class Assignment:
                 return self._settled(landed.failure, Fate.FAILED, landed.failure)
             if not landed.conflict:
                 return self._settled(dossier.summary, proposal=dossier.ref)
+            if revision + 1 >= self._terms.verdicts.max_iterations:
+                return self._settled(dossier.summary, Fate.FAILED, landed.conflict, dossier.ref)
             ruling = Ruling(Outcome.REVISE, landed.conflict)
             self._generation = None
             self._message = prompts.anew(self._ask.message, landed.conflict)

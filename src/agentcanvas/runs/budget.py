@@ -27,6 +27,18 @@ TOKEN_PRICE = 10 / 1_000_000
 """US dollars a token, until a turn of this run has told its price."""
 
 
+_TURNS_A_REVIEW = 2
+"""A reviewer is asked, and asked once more."""
+
+
+def most_turns_a_task(iterations: int) -> int:
+    """The most turns that one task takes: work, a retry and its review, as often as it may be.
+
+    What a person sends back comes on top; that is theirs to bound.
+    """
+    return iterations * (2 + _TURNS_A_REVIEW)
+
+
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
     """Hard limits of a run; None is no limit of its own.
 

@@ -66,6 +66,11 @@ class Verdicts:
             escalation_on_max=Escalation(review.escalation_on_max.value),
         )
 
+    @property
+    def max_iterations(self) -> int:
+        """How many rounds a proposal may take."""
+        return self._options.max_iterations
+
     async def on(self, dossier: Dossier) -> Ruling:
         """The ruling that settles this round, whoever has to be asked for it."""
         verdict = automatic_verdict(self._options)
@@ -76,7 +81,7 @@ class Verdicts:
                 return ruling
             if ruling.outcome is Outcome.ASK_PERSON or self._reviewer(dossier) == PERSON:
                 of_person += 1
-                why = ruling.reason if ruling.outcome is Outcome.ASK_PERSON else ""
+                why = "" if ruling.outcome is Outcome.ASK_REVIEWER else ruling.reason
                 verdict = await self._ask_person(dossier, of_person, why)
                 asked = max(1, asked)
             else:
