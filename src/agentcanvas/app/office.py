@@ -13,6 +13,7 @@ from agentcanvas.app.lines import Lines
 from agentcanvas.app.remote import RemoteOffice
 from agentcanvas.app.server import PORT, ServerInfo, find_server, serve_beside
 from agentcanvas.app.settings import load_settings
+from agentcanvas.app.tracing import advice, tracing
 from agentcanvas.app.workspace import ensure_folder, store_path
 from agentcanvas.clock import Clock, SystemClock
 from agentcanvas.errors import StoreBusy
@@ -56,6 +57,7 @@ async def open_engine(
         EmbeddedBroker.open(store, clock=clock, rules=DeliveryRules.of(limits)) as broker,
         Hub.open(broker, store, clock=clock, limits=limits) as hub,
         Lines.open(hub) as lines,
+        tracing(store, os.environ),
     ):
         equipment = Equipment(
             workspace=root,
@@ -65,6 +67,7 @@ async def open_engine(
             clock=clock,
             crew=LocalCrew(lines, clock, limits=limits, functions=functions),
             patterns={pattern.id: pattern for pattern in PATTERNS},
+            advice=lambda flow: advice(flow, os.environ),
         )
         async with Engine.open(equipment, confine, resume=resume) as engine:
             yield engine, store

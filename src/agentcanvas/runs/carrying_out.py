@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,6 +71,8 @@ class Equipment:
     clock: Clock
     crew: Crew
     patterns: Mapping[str, Pattern]
+    advice: Callable[[Flow], Sequence[str]] = lambda _: ()
+    """What the user should know before a flow runs here."""
 
 
 def sound_flow(order: RunOrder, patterns: Mapping[str, Pattern]) -> Flow:
@@ -271,7 +273,7 @@ class CarryingOut:
         """Say once what the user should know, and freeze the workspace as it is."""
         _, missing = rules_of(self._flow, self._with.workspace)
         if not any(isinstance(entry.event, e.WarningGiven) for entry in before):
-            warnings = [*self._picked.warnings, *missing]
+            warnings = [*self._picked.warnings, *missing, *self._with.advice(self._flow)]
             if warnings:
                 await context.logbook.write(*map(_warning, warnings))
         await context.ground.recover()
@@ -402,7 +404,11 @@ class CarryingOut:
 
 async def _started(each: Interaction) -> tuple[bool, Sequence[e.RunEvent]]:
     configured = e.ConfiguredInteraction(
-        each.pattern_id, each.label, each.roles, msgspec.Raw(msgspec.json.encode(each.params))
+        each.pattern_id,
+        each.label,
+        each.roles,
+        msgspec.Raw(msgspec.json.encode(each.params)),
+        each.observability.traces,
     )
     return True, [
         e.InteractionStarted(

@@ -104,6 +104,7 @@ class ConfiguredInteraction(Wire, frozen=True):
     label: str
     roles: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     data: msgspec.Raw = msgspec.Raw(b"{}")
+    traces: bool = False
 
 
 class TurnBegun(Wire, frozen=True):
