@@ -1,14 +1,16 @@
-# Everything a contributor types. Nothing is installed outside this folder.
+# Everything a contributor types. Nothing is installed outside this folder, but a browser where
+# make test runs as root and finds none.
 #   make test ARGS="-k store"     extra words for the tool behind a target
 #   make install PYTHON=python3.12     another interpreter than python3
 
 BIN := .venv/bin
+PAGE := $(BIN)/python -I hatch_build.py
 ARGS =
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help install demo test check fmt lint types layers schema schema-check requirements \
-	bench lock dev clean
+	ui bench lock dev clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +22,8 @@ demo: install ## See three agents of three dialects work on a task
 	@$(BIN)/agentcanvas demo $(ARGS)
 
 test: install ## Run all tests
+	@$(if $(ARGS),,$(PAGE) test)
+	@tools/browser.sh
 	@$(BIN)/python -m pytest $(ARGS)
 
 check: test lint types layers schema-check ## Do all that CI does
@@ -31,21 +35,28 @@ fmt: install ## Format the code and mend what ruff can mend
 lint: install ## Check format and lint rules
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+	@$(PAGE) lint lock
 
 types: install ## Check the types, strictly, tests included
 	@$(BIN)/mypy
+	@$(PAGE) types
 
 layers: install ## Check who imports whom
 	@$(BIN)/lint-imports
 
-schema: install ## Write the exported schemas to schema/
+schema: install ## Write the exported schemas to schema/, and the page's types
 	@$(BIN)/agentcanvas schema --write schema
+	@$(BIN)/python -m tools.ui_types
 
-schema-check: install ## Check that schema/ is what the code exports
+schema-check: install ## Check that schema/ and the page's types are what the code exports
 	@$(BIN)/agentcanvas schema --check schema
+	@$(BIN)/python -m tools.ui_types --check
 
 requirements: install ## Note in docs/requirements.md what the tests show
 	@$(BIN)/python -m tools.requirements
+
+ui: install ## Build the page, also when the last try failed
+	@$(PAGE)
 
 bench: install ## Run the benchmarks (ARGS="protocol --quick" for one, quickly)
 	@$(BIN)/python -m bench $(ARGS)
@@ -62,4 +73,5 @@ dev: install ## Say how to start working
 
 clean: ## Remove .venv, caches and built files
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	@rm -rf ui/node_modules ui/dist src/agentcanvas/web/_ui
 	@find bench src tests tools -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -81,7 +81,18 @@ install_packages() {
 
 install_agentcanvas() {
     say "installing agentcanvas from this tree ..."
-    pip_install --no-build-isolation --no-deps -e .
+    # pip keeps to itself what a build says, so the page is built apart from it.
+    (
+        export AGENTCANVAS_SKIP_UI=1
+        pip_install --no-build-isolation --no-deps -e .
+    )
+}
+
+# Everything but the page works without it: a machine that cannot build it is warned, not refused.
+build_page() {
+    .venv/bin/python -I hatch_build.py --once ||
+        say "WARNING: AgentCanvas is installed without its page, for the reason above." \
+            "When it is mended, run make ui."
 }
 
 place=$(place_line "$(version_of .venv/bin/python)")
@@ -92,9 +103,11 @@ if [ "$made_place" != "$place" ]; then
     if is_usable_foreign; then say "using the .venv that is already here"; else create_environment; fi
     install_packages
 elif [ "$made_package" = "$package" ] && [ -x .venv/bin/agentcanvas ]; then
+    build_page
     exit 0
 fi
 install_agentcanvas
+build_page
 
 { place_line "$(version_of .venv/bin/python)" && package_line; } >$stamp.new
 mv $stamp.new $stamp

@@ -39,7 +39,8 @@ def tree(tmp_path: Path) -> Path:
     folder = tmp_path / "a tree"
     shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "tools", folder / "tools", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("Makefile", "pyproject.toml", "requirements.lock", "README.md", "LICENSE"):
+    needed = ("Makefile", "pyproject.toml", "hatch_build.py", "requirements.lock", "README.md")
+    for name in (*needed, "LICENSE"):
         shutil.copy(ROOT / name, folder / name)
     program(tmp_path / "lending" / "python3", LENDING_PYTHON)
     return folder

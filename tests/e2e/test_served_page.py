@@ -1,0 +1,44 @@
+"""The page on the product's own server: the link lets in, and a restart loses nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from anyio.to_thread import run_sync
+
+from agentcanvas.app.server import serve_beside
+from agentcanvas.store import Store
+from tests.e2e import story
+from tests.e2e.browser import Page
+from tests.web.office import FakeOffice
+
+pytestmark = [pytest.mark.anyio, pytest.mark.req("V1")]
+
+
+async def test_the_printed_link_opens_the_page_and_a_restarted_server_is_found_again(
+    page: Page, built_page: Path, tmp_path: Path
+) -> None:
+    (tmp_path / ".agentcanvas").mkdir()
+    async with await Store.open(tmp_path / ".agentcanvas" / "agentcanvas.db") as store:
+        office = FakeOffice(store)
+        await office.write("run_1", story.begin())
+        async with serve_beside(office, store, tmp_path, port=0, static=built_page) as info:
+            await run_sync(page.goto, info.link)
+            await run_sync(page.wait_for_text, ".connection", "Live")
+            assert await run_sync(page.look, "location.search") == ""
+            assert await run_sync(page.texts, ".workspace") == [tmp_path.name]
+            await office.write("run_1", story.dispatch("T1", "Write it"))
+            await run_sync(page.wait_for_text, ".collab-card", "Write it")
+            assert page.complaints == []
+
+        await run_sync(page.wait_for_text, ".toast", "Shown up to event 2")
+        await office.write("run_1", story.note("while nobody served"))
+        port = urlsplit(info.url).port
+        assert port is not None
+        async with serve_beside(office, store, tmp_path, port=port, static=built_page) as again:
+            assert again.url == info.url
+            await run_sync(page.wait_for_text, ".toast", "this browser is not let in")
+            await run_sync(page.goto, again.link)
+            await run_sync(page.wait_for_text, ".line", "while nobody served")

@@ -1,0 +1,591 @@
+// Written by `make schema` from the Python types; changes belong there.
+
+/** Where an event comes from (V2). */
+export type Provenance = "user_input" | "orchestrator_to_worker" | "worker_proposal" | "announce_internal" | "announce_user" | "system";
+
+/** What a turn cost, as far as it is known (V2); unknown is absent, not zero. */
+export interface Usage {
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly cacheRead?: number;
+  readonly cacheWrite?: number;
+  readonly model?: string;
+  readonly cost?: number;
+}
+
+/** An agent of the team, by the name people know it by. */
+export interface Member {
+  readonly id: string;
+  readonly name: string;
+  readonly role: string;
+}
+
+/** What a run sets out to do. */
+export interface Start {
+  readonly flow: string;
+  readonly request: string;
+  readonly team: readonly Member[];
+  readonly head?: string | null;
+}
+
+/** The first event of a run. */
+export interface RunStarted {
+  readonly event: "run_started";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Start;
+}
+
+/** An interaction with everything said, as it is about to run. */
+export interface ConfiguredInteraction {
+  readonly patternId: string;
+  readonly label: string;
+  readonly roles?: Readonly<Record<string, readonly string[]>>;
+  readonly data?: unknown;
+  readonly traces?: boolean;
+}
+
+/** A pattern begins to run. */
+export interface InteractionStarted {
+  readonly event: "interaction_started";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: ConfiguredInteraction;
+}
+
+/** Why a run or an interaction ended, with what; `head` is the workspace's commit then. */
+export interface End {
+  readonly reason: string;
+  readonly done: boolean;
+  readonly head?: string | null;
+  readonly result?: string;
+}
+
+/** A pattern has ended, and why. */
+export interface InteractionEnded {
+  readonly event: "interaction_ended";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: End;
+}
+
+/** A message on its way to an agent; `attempt` is above 1 when an earlier one was cut off. */
+export interface TurnBegun {
+  readonly turnId: string;
+  readonly to: string;
+  readonly messageId: string;
+  readonly text: string;
+  readonly role?: string;
+  readonly taskId?: string;
+  readonly attempt?: number;
+  readonly revision?: number;
+  readonly generation?: number | null;
+}
+
+/** An agent was asked. */
+export interface TurnStarted {
+  readonly event: "turn_started";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: TurnBegun;
+}
+
+/** What a turn took from the budget, in tokens and US dollars; partly guessed where unknown. */
+export interface Charge {
+  readonly tokens: number;
+  readonly cost: number;
+  readonly estimated?: boolean;
+}
+
+/** What an agent answered. */
+export interface TurnDone {
+  readonly turnId: string;
+  readonly text: string;
+  readonly ok?: boolean;
+  readonly reason?: string;
+  readonly taskId?: string;
+  readonly durationMs?: number;
+  readonly charge?: Charge | null;
+}
+
+/** An agent has answered, or will not. */
+export interface TurnEnded {
+  readonly event: "turn_ended";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: TurnDone;
+}
+
+/** How a long turn gets on. */
+export interface Progress {
+  readonly turnId: string;
+  readonly step?: string;
+  readonly files?: readonly string[];
+  readonly taskId?: string;
+}
+
+/** An agent is still at it. */
+export interface TurnProgressed {
+  readonly event: "turn_progress";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Progress;
+}
+
+/** How many tests passed and failed, where the output says so. */
+export interface TestsRun {
+  readonly passed: number;
+  readonly failed: number;
+}
+
+/** What the checks say on base + patch, before → after (D13). */
+export interface Checked {
+  readonly taskId: string;
+  readonly status: string;
+  readonly sentence: string;
+  readonly tests?: TestsRun | null;
+}
+
+/** Evidence was gathered. */
+export interface ChecksRun {
+  readonly event: "checks_run";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Checked;
+}
+
+/** Something waits for a person (D24). */
+export interface PersonAsked {
+  readonly askId: string;
+  readonly person: string;
+  readonly question: string;
+  readonly scope: string;
+  readonly taskId?: string;
+}
+
+/** A question lies in somebody's inbox. */
+export interface AskedPerson {
+  readonly event: "person_asked";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: PersonAsked;
+}
+
+/** A person has answered, or a deadline took the default. */
+export interface PersonAnswered {
+  readonly askId: string;
+  readonly person: string;
+  readonly answer?: string;
+  readonly content?: unknown;
+}
+
+/** A question was answered. */
+export interface AnsweredByPerson {
+  readonly event: "person_answered";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: PersonAnswered;
+}
+
+/** A new frozen base (D7), and what in it differs from the one before. */
+export interface Base {
+  readonly generation: number;
+  readonly reason: string;
+  readonly files?: readonly string[];
+  readonly notes?: readonly string[];
+}
+
+/** The workspace was frozen as it is. */
+export interface GenerationTaken {
+  readonly event: "generation_taken";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Base;
+}
+
+/** A landing that has begun; `transaction` is its name in the apply journal (D3). */
+export interface Applying {
+  readonly taskId: string;
+  readonly transaction: string;
+}
+
+/** A change is about to reach the workspace; on resume its journal is looked up (D3). */
+export interface ApplyStarted {
+  readonly event: "apply_started";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Applying;
+}
+
+/** Why a task brought nothing to judge. */
+export interface Failure {
+  readonly taskId: string;
+  readonly reason: string;
+}
+
+/** A task ended without a proposal. */
+export interface TaskFailed {
+  readonly event: "task_failed";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Failure;
+}
+
+/** A candidate that nobody landed (D6). */
+export interface Discarded {
+  readonly proposalId: string;
+}
+
+/** A candidate was let go. */
+export interface ProposalDiscarded {
+  readonly event: "proposal_discarded";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Discarded;
+}
+
+/** Something worth keeping, and where it comes from. */
+export interface Note {
+  readonly entry: string;
+  readonly sources?: readonly string[];
+}
+
+/** Something was put on record. */
+export interface Noted {
+  readonly event: "noted";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Note;
+}
+
+/** A sentence the user should read. */
+export interface Warned {
+  readonly sentence: string;
+}
+
+/** Something the user should know. */
+export interface WarningGiven {
+  readonly event: "warning";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Warned;
+}
+
+/** The process that ran it is gone; it waits for `resume` (D25). */
+export interface RunInterrupted {
+  readonly event: "run_interrupted";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+}
+
+/** A task on its way to a worker. */
+export interface Dispatch {
+  readonly taskId: string;
+  readonly workerId: string;
+  readonly instruction: string;
+}
+
+/** A worker was given a task. */
+export interface TaskDispatched {
+  readonly event: "task_dispatched";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Dispatch;
+}
+
+/** A proposal as its worker hands it in. */
+export interface Submission {
+  readonly taskId: string;
+  readonly changedFiles: number;
+  readonly summary: string;
+  readonly tests?: TestsRun | null;
+}
+
+/** A worker handed in a change. */
+export interface ProposalSubmitted {
+  readonly event: "proposal_submitted";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Submission;
+}
+
+/** The three verdicts there are. */
+export type Decision = "apply" | "reject" | "revise";
+
+/** The outcome of the gate (R1); `applied_at` is milliseconds since the epoch. */
+export interface ProposalReview {
+  readonly runId: string;
+  readonly taskId: string;
+  readonly decision: Decision;
+  readonly reason?: string | null;
+  readonly appliedAt?: number | null;
+}
+
+/** The gate decided. */
+export interface ProposalReviewed {
+  readonly event: "proposal_reviewed";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: ProposalReview;
+}
+
+export type WorkStatus = "ok" | "error" | "timeout";
+
+/** To the orchestrator before the review, to the user after it (R4). */
+export interface AnnounceMessage {
+  readonly runId: string;
+  readonly workerId: string;
+  readonly workerName: string;
+  readonly status: WorkStatus;
+  readonly summary: string;
+  readonly proposalPath?: string | null;
+  readonly touchedFiles: readonly string[];
+  readonly testsRun?: TestsRun | null;
+  readonly durationMs: number;
+}
+
+/** What a worker's task came to, said to the orchestrator or to the user (R4). */
+export interface Announced {
+  readonly event: "announce";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: AnnounceMessage;
+}
+
+/** Files that reached the workspace, and the commit if one was made. */
+export interface Landed {
+  readonly taskId: string;
+  readonly files: readonly string[];
+  readonly commit?: string | null;
+  readonly transaction?: string;
+}
+
+/** A change reached the workspace. */
+export interface ProposalLanded {
+  readonly event: "proposal_applied";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Landed;
+}
+
+/** A landed proposal that was taken back. */
+export interface Undone {
+  readonly taskId: string;
+  readonly files: readonly string[];
+}
+
+/** A change was taken back. */
+export interface ProposalUndone {
+  readonly event: "proposal_undone";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Undone;
+}
+
+/** Whom the run waits for, and for what. */
+export interface Waiting {
+  readonly person: string;
+  readonly question: string;
+}
+
+/** Nothing to do until a person answers (D25). */
+export interface RunParked {
+  readonly event: "run_parked";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Waiting;
+}
+
+/** The run goes on. */
+export interface RunResumed {
+  readonly event: "run_resumed";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+}
+
+/** The last event of a run. */
+export interface RunEnded {
+  readonly event: "run_ended";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: End;
+}
+
+/** Where a run stands. */
+export type RunStatus = "new" | "running" | "parked" | "interrupted" | "done" | "stopped";
+
+/** One line of the list of runs; times in ms since the epoch. */
+export interface RunSummary {
+  readonly runId: string;
+  readonly flow: string;
+  readonly request: string;
+  readonly status: RunStatus;
+  readonly startedMs: number;
+  readonly endedMs?: number | null;
+  readonly reason?: string;
+  readonly waitsFor?: string;
+  readonly applied?: number;
+  readonly tasks?: number;
+  readonly tokens?: number;
+  readonly cost?: number;
+}
+
+/** All runs, the newest first. */
+export interface RunsView {
+  readonly head: string;
+  readonly runs: readonly RunSummary[];
+}
+
+/** Who answers here. */
+export interface ServerView {
+  readonly version: string;
+  readonly pid: number;
+  readonly root: string;
+  readonly epoch: string;
+}
+
+/** Where a task stands; the board's columns. */
+export type TaskStatus = "dispatched" | "in_review" | "revising" | "applied" | "rejected" | "failed" | "undone";
+
+export type RunEvent =
+  | RunStarted
+  | InteractionStarted
+  | InteractionEnded
+  | TurnStarted
+  | TurnEnded
+  | TurnProgressed
+  | ChecksRun
+  | AskedPerson
+  | AnsweredByPerson
+  | GenerationTaken
+  | ApplyStarted
+  | TaskFailed
+  | ProposalDiscarded
+  | Noted
+  | WarningGiven
+  | RunInterrupted
+  | TaskDispatched
+  | ProposalSubmitted
+  | ProposalReviewed
+  | Announced
+  | ProposalLanded
+  | ProposalUndone
+  | RunParked
+  | RunResumed
+  | RunEnded;
+
+/** An event with its place in the one order of everything, and its time in ms since the epoch. */
+export type Recorded = RunEvent & {
+  readonly seq: number;
+  readonly ts: number;
+  readonly runId: string;
+};
+
+/**
+ * A run so far. The live feed goes on after `head`, which is `<epoch>-<seq>`; the last events may
+ * be later than that already.
+ */
+export interface Snapshot {
+  readonly head: string;
+  readonly events: readonly Recorded[];
+}

@@ -1,0 +1,71 @@
+import { expect, test } from "vitest";
+import { NEW_RUN, fold, waiting } from "./run.ts";
+import { SAMPLE, VERDICT, recorded } from "./sample.ts";
+
+const after = (count: number, more = recorded([])) => [...recorded(SAMPLE).slice(0, count), ...more].reduce(fold, NEW_RUN);
+
+test("a run that works says who works at what", () => {
+  const run = after(4);
+  expect(run.status).toBe("running");
+  expect(waiting(run, "run_1")).toEqual({ on: "agents", who: "Coder", what: "edits bucket.py" });
+});
+
+test("a parked run waits for a person and names the command that answers", () => {
+  const run = after(8);
+  expect(run.status).toBe("parked");
+  expect(waiting(run, "run_1")).toEqual({
+    on: "person",
+    who: "you",
+    what: "Apply t1?",
+    command: "agentcanvas review",
+  });
+});
+
+test("a task is in review until its change has landed", () => {
+  expect(after(6).tasks.map((task) => task.status)).toEqual(["in_review"]);
+  const verdict = recorded(VERDICT, 9);
+  expect(after(8, verdict.slice(0, 3)).tasks[0]?.status).toBe("in_review");
+  expect(after(8, verdict.slice(0, 4)).tasks[0]?.status).toBe("applied");
+});
+
+test.each([
+  ["reject", "rejected"],
+  ["revise", "revising"],
+] as const)("%s makes a task %s", (decision, status) => {
+  const review = recorded([
+    {
+      event: "proposal_reviewed",
+      actor: "lead",
+      provenance: "orchestrator_to_worker",
+      payload: { runId: "run_1", taskId: "t1", decision },
+    },
+  ]);
+  expect(after(6, review).tasks[0]?.status).toBe(status);
+});
+
+test("a task handed out again counts its attempts and keeps its words", () => {
+  const again = recorded([
+    {
+      event: "task_dispatched",
+      actor: "lead",
+      provenance: "orchestrator_to_worker",
+      payload: { taskId: "t1", workerId: "coder-1", instruction: "Mend it" },
+    },
+  ]);
+  expect(after(6, again).tasks).toMatchObject([{ attempts: 2, instruction: "Write `bucket.py`", status: "dispatched" }]);
+});
+
+test("an ended run waits for nobody and says why it ended", () => {
+  const run = after(8, recorded(VERDICT, 9));
+  expect(run).toMatchObject({ status: "done", asks: [], turns: [] });
+  expect(waiting(run, "run_1")).toEqual({ on: "over", who: "", what: "the plan is done" });
+});
+
+test("an interrupted run names the command that goes on", () => {
+  const run = after(3, recorded([{ event: "run_interrupted", actor: "engine", provenance: "system" }]));
+  expect(waiting(run, "run_1").command).toBe("agentcanvas resume run_1");
+});
+
+test("tokens and money add up over turns", () => {
+  expect(after(8)).toMatchObject({ tokens: 1000, cost: 0.25 });
+});

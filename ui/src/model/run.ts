@@ -1,0 +1,170 @@
+// How a run stands: a fold over its events, the page's twin of runs/state.py. The server is the
+// judge of what may follow what; here an event is taken as it comes.
+
+import type { Member, PersonAsked, Recorded, RunStatus, TaskStatus, Usage } from "../api/types.ts";
+import { type Names, nameOf } from "./words.ts";
+
+export interface TaskView {
+  readonly taskId: string;
+  readonly worker: string;
+  readonly instruction: string;
+  readonly status: TaskStatus;
+  readonly attempts: number;
+}
+
+export interface TurnView {
+  readonly turnId: string;
+  readonly agent: string;
+  readonly taskId: string;
+  readonly step: string;
+}
+
+export interface RunView {
+  readonly status: RunStatus;
+  readonly flow: string;
+  readonly request: string;
+  readonly team: readonly Member[];
+  readonly names: Names;
+  readonly tasks: readonly TaskView[];
+  readonly turns: readonly TurnView[];
+  readonly asks: readonly PersonAsked[];
+  readonly parkedFor: string;
+  readonly reason: string;
+  readonly tokens: number;
+  readonly cost: number;
+}
+
+export const NEW_RUN: RunView = {
+  status: "new",
+  flow: "",
+  request: "",
+  team: [],
+  names: {},
+  tasks: [],
+  turns: [],
+  asks: [],
+  parkedFor: "",
+  reason: "",
+  tokens: 0,
+  cost: 0,
+};
+
+export function fold(view: RunView, event: Recorded): RunView {
+  return after(event.usage ? charged(view, event.usage) : view, event);
+}
+
+function after(view: RunView, event: Recorded): RunView {
+  switch (event.event) {
+    case "run_started": {
+      const { flow, request, team } = event.payload;
+      const names = Object.fromEntries(team.map((member) => [member.id, member.name]));
+      return { ...view, status: "running", flow, request, team, names };
+    }
+    case "run_parked":
+      return { ...view, status: "parked", parkedFor: `${event.payload.person}: ${event.payload.question}` };
+    case "run_interrupted":
+      return { ...view, status: "interrupted", turns: [] };
+    case "run_resumed":
+      return { ...view, status: "running", parkedFor: "", reason: "" };
+    case "run_ended": {
+      const status = event.payload.done ? "done" : "stopped";
+      return { ...view, status, reason: event.payload.reason, parkedFor: "", turns: [], asks: [] };
+    }
+    case "turn_started": {
+      const { turnId, to, taskId = "" } = event.payload;
+      const turn = { turnId, agent: to, taskId, step: "" };
+      return { ...view, turns: [...view.turns.filter((known) => known.turnId !== turnId), turn] };
+    }
+    case "turn_progress": {
+      const { turnId, step = "" } = event.payload;
+      return { ...view, turns: view.turns.map((turn) => (turn.turnId === turnId ? { ...turn, step } : turn)) };
+    }
+    case "turn_ended":
+      return { ...view, turns: view.turns.filter((turn) => turn.turnId !== event.payload.turnId) };
+    case "person_asked": {
+      const ask = event.payload;
+      return { ...view, asks: [...view.asks.filter((known) => known.askId !== ask.askId), ask] };
+    }
+    case "person_answered":
+      return { ...view, asks: view.asks.filter((ask) => ask.askId !== event.payload.askId) };
+    case "task_dispatched":
+      return dispatched(view, event.payload);
+    case "proposal_submitted":
+      return withTask(view, event.payload.taskId, "in_review");
+    case "proposal_reviewed":
+      return withTask(view, event.payload.taskId, reviewed(event.payload));
+    case "task_failed":
+      return withTask(view, event.payload.taskId, "failed");
+    case "proposal_applied":
+      return withTask(view, event.payload.taskId, "applied");
+    case "proposal_undone":
+      return withTask(view, event.payload.taskId, "undone");
+    default:
+      return view;
+  }
+}
+
+function reviewed(review: { decision: string; appliedAt?: number | null }): TaskStatus {
+  if (review.appliedAt != null) return "applied";
+  if (review.decision === "revise") return "revising";
+  // An accepted change has landed only when proposal_applied says so.
+  return review.decision === "reject" ? "rejected" : "in_review";
+}
+
+function dispatched(view: RunView, task: { taskId: string; workerId: string; instruction: string }): RunView {
+  const { taskId, workerId, instruction } = task;
+  const known = view.tasks.find((other) => other.taskId === taskId);
+  if (!known) {
+    const fresh: TaskView = { taskId, worker: workerId, instruction, status: "dispatched", attempts: 1 };
+    return { ...view, tasks: [...view.tasks, fresh] };
+  }
+  const again: TaskView = { ...known, worker: workerId, status: "dispatched", attempts: known.attempts + 1 };
+  return { ...view, tasks: view.tasks.map((other) => (other === known ? again : other)) };
+}
+
+function withTask(view: RunView, taskId: string, status: TaskStatus): RunView {
+  return { ...view, tasks: view.tasks.map((task) => (task.taskId === taskId ? { ...task, status } : task)) };
+}
+
+function charged(view: RunView, usage: Usage): RunView {
+  const tokens = (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0);
+  return { ...view, tokens: view.tokens + tokens, cost: view.cost + (usage.cost ?? 0) };
+}
+
+export const isOver = (status: RunStatus): boolean => status === "done" || status === "stopped";
+
+export interface Waiting {
+  readonly on: "person" | "agents" | "engine" | "resume" | "over";
+  readonly who: string;
+  readonly what: string;
+  readonly command?: string;
+}
+
+/** The one line that says whom the run waits for (D25). */
+export function waiting(view: RunView, runId: string): Waiting {
+  if (isOver(view.status)) return { on: "over", who: "", what: view.reason };
+  if (view.status === "interrupted") {
+    const what = "the process that ran it is gone";
+    return { on: "resume", who: "", what, command: `agentcanvas resume ${runId}` };
+  }
+  const ask = view.asks[0];
+  if (ask) {
+    const more = view.asks.length > 1 ? ` (and ${view.asks.length - 1} more)` : "";
+    return { on: "person", who: ask.person, what: firstLine(ask.question) + more, command: ANSWER };
+  }
+  if (view.status === "parked") {
+    const [who = "", ...rest] = view.parkedFor.split(": ");
+    return { on: "person", who, what: firstLine(rest.join(": ")), command: ANSWER };
+  }
+  const turn = view.turns.at(-1);
+  if (!turn) return { on: "engine", who: "", what: "" };
+  const others = view.turns.length > 1 ? ` and ${view.turns.length - 1} more` : "";
+  return { on: "agents", who: nameOf(view.names, turn.agent) + others, what: turn.step || turn.taskId };
+}
+
+/** The command with which a person answers whatever waits for them. */
+export const ANSWER = "agentcanvas review";
+
+function firstLine(text: string): string {
+  return text.trim().split("\n", 1)[0] ?? "";
+}

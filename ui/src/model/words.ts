@@ -1,0 +1,63 @@
+// How numbers, times and names are said.
+
+export type Names = Readonly<Record<string, string>>;
+
+const time = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const moment = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+});
+const number = new Intl.NumberFormat("en");
+const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+
+export const clockTime = (ms: number): string => time.format(ms);
+export const dayAndTime = (ms: number): string => moment.format(ms);
+export const grouped = (value: number): string => number.format(value);
+export const short = (value: number): string => compact.format(value);
+export const dollars = (value: number): string => `$${value.toFixed(2)}`;
+
+export function plural(count: number, noun: string): string {
+  return `${grouped(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes}m ${String(seconds % 60).padStart(2, "0")}s`;
+  return `${Math.floor(minutes / 60)}h ${String(minutes % 60).padStart(2, "0")}m`;
+}
+
+/** What people call an agent; without a name its id, capitalised. */
+export function nameOf(names: Names, id: string): string {
+  const plain = id.startsWith("person:") ? id.slice("person:".length) : id;
+  return names[id] ?? plain.charAt(0).toUpperCase() + plain.slice(1);
+}
+
+const ENOUGH_LETTERS = 420;
+const ENOUGH_LINES = 7;
+
+/** The beginning of a text, and the whole of it only when the beginning leaves something out. */
+export function clipped(text: string): { readonly start: string; readonly whole?: string } {
+  const trimmed = text.trim();
+  const lines = trimmed.split("\n").slice(0, ENOUGH_LINES).join("\n");
+  const start = lines.length > ENOUGH_LETTERS ? `${lines.slice(0, ENOUGH_LETTERS).trimEnd()}…` : lines;
+  if (start === trimmed) return { start };
+  return { start: start.endsWith("…") ? start : `${start} …`, whole: trimmed };
+}
+
+export interface Run {
+  readonly code: boolean;
+  readonly text: string;
+}
+
+/** Splits at backticks, so that names of files and functions can be set as code. */
+export function codeRuns(text: string): readonly Run[] {
+  return text
+    .split(/`([^`\n]+)`/)
+    .map((part, index) => ({ code: index % 2 === 1, text: part }))
+    .filter((run) => run.text !== "");
+}
