@@ -88,18 +88,19 @@ class InteractionLog:
             "interactionId": said.interaction_id or "",
             "edgeId": said.edge_id or "",
         }
-        return msgspec.json.encode(head | _interaction(said))
+        return msgspec.json.encode(head | _interaction(said, event.seq))
 
 
-def _interaction(event: e.RunEvent) -> dict[str, object]:
+def _interaction(event: e.RunEvent, step: int) -> dict[str, object]:
+    """What the log says of an event; ``step`` is a number that grows, not one without gaps."""
     match event:
         case e.InteractionStarted(payload=configured):
             return {"event": "configured", "data": configured}
         case e.TurnStarted(payload=begun):
-            what = {"step": begun.turn_id, "from": event.actor, "to": begun.to}
+            what = {"step": step, "from": event.actor, "to": begun.to}
             return {"event": "step", **what, "note": begun.text}
         case e.TurnEnded(payload=done):
-            what = {"step": done.turn_id, "from": event.actor, "to": "engine"}
+            what = {"step": step, "from": event.actor, "to": "engine"}
             return {"event": "step", **what, "note": done.text or done.reason}
         case e.InteractionEnded(payload=end):
             return {"event": "terminated", "reason": end.reason}

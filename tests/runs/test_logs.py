@@ -1,0 +1,47 @@
+"""The interaction log of a real run has the lines that the documents show."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentcanvas.protocol.person import PersonAnswer
+from tests.runs.workspaces import engine_on, order, repository, solo
+
+pytestmark = pytest.mark.anyio
+
+EXAMPLES = Path(__file__).parents[1] / "protocol" / "examples"
+
+
+def shapes(lines: list[dict[str, Any]]) -> dict[str, dict[str, type]]:
+    """The names and types of each kind of line."""
+    return {line["event"]: {name: type(value) for name, value in line.items()} for line in lines}
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.req("V3")
+async def test_the_interaction_log_has_the_lines_of_the_examples(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo", {"greeting.txt": "hello\n"})
+    async with engine_on(root) as engine:
+        for verdict in ("apply", "reject"):
+            run_id = await engine.start(order(solo("date +world-%N > greeting.txt")))
+            async for _ in engine.events(run_id):
+                pass
+            while asks := await engine.asks(run_id):
+                after = (await engine.state(run_id)).seq
+                answer = PersonAnswer({"decision": verdict, "reason": "so"}, "you")
+                await engine.answer(asks[0].ask_id, answer)
+                async for _ in engine.events(run_id, after=after):
+                    pass
+    (log,) = (root / ".agentcanvas" / "logs" / "solo").iterdir()
+    written = shapes(read(log))
+    for name in ("ac_interaction_events.jsonl", "ac_proposal_events.jsonl"):
+        for event, shape in shapes(read(EXAMPLES / name)).items():
+            assert written[event] == shape, event
+    assert log.name.endswith(".jsonl")
