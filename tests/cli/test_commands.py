@@ -105,7 +105,7 @@ def test_the_schema_folder_is_fresh_and_a_stale_one_is_told(tmp_path: Path) -> N
 
 
 def test_the_demo_shows_the_conversation_and_loses_nothing() -> None:
-    done = run("demo")
+    done = run("demo", "--dialects")
     assert done.returncode == 0
     assert "6 messages; 6 of them were translated there and back" in done.stdout.decode()
 
