@@ -18,7 +18,7 @@ help: ## List the targets
 install: ## Make .venv with the locked packages and agentcanvas (quick when nothing changed)
 	@tools/bootstrap.sh
 
-demo: install ## See three agents of three dialects work on a task
+demo: install ## See a team mend a small repository, and check every step of it
 	@$(BIN)/agentcanvas demo $(ARGS)
 
 test: install ## Run all tests
