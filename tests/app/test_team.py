@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -130,3 +133,15 @@ def test_the_public_names_are_there_and_are_imported_late() -> None:
     assert msgspec.structs.replace(message, id="m2").id == "m2"
     with pytest.raises(AttributeError, match="nothing"):
         _ = agentcanvas.nothing
+
+
+def test_the_program_in_the_readme_works_as_written(tmp_path: Path) -> None:
+    tests = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_it(self): pass\n"
+    root = repository(tmp_path / "repo", {"test_it.py": tests})
+    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    (program,) = re.findall(r"^```python\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
+    told = subprocess.run(
+        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True
+    )
+    assert "✅ Applied" in told.stdout
+    assert (root / "hello.txt").read_text() == "hello\n"
