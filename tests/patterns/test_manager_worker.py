@@ -171,7 +171,7 @@ async def test_without_a_manager_the_only_worker_gets_the_whole_request() -> Non
     stage = ScriptedStage(lambda _, message: f"did: {message}", measures=[GREEN])
     outcome = await ManagerWorker().run(stage, alone("ann"), "mend the tests", Options())
     assert outcome.done
-    assert outcome.result == "- t1 by ann: done\n  did: mend the tests"
+    assert outcome.result == "- task-1 by ann: done\n  did: mend the tests"
     assert [(said.verb, said.to) for said in stage.record] == [("task", "ann"), ("check", "")]
 
 
@@ -196,7 +196,7 @@ async def test_without_a_manager_a_rejection_ends_it_with_its_reason() -> None:
         lambda to, _: Answer(to, "did it", Fate.REJECTED, "not what I meant"), measures=[GREEN]
     )
     outcome = await ManagerWorker().run(stage, alone("ann"), "mend it", Options())
-    assert (outcome.reason, outcome.done) == ("rejected: t1: not what I meant", False)
+    assert (outcome.reason, outcome.done) == ("rejected: task-1: not what I meant", False)
     assert len([said for said in stage.record if said.verb == "task"]) == 1
 
 

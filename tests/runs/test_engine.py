@@ -49,11 +49,11 @@ async def test_a_change_lands_when_you_say_so_and_not_before(root: Path) -> None
         assert state.status is RunStatus.PARKED
         assert state.waits_for.startswith("you: Apply the change of Coder")
         assert (root / "greeting.txt").read_text() == "hello\n"
-        assert b"+hello world" in await engine.patch(run_id, "t1")
+        assert b"+hello world" in await engine.patch(run_id, "task-1")
         await judged(engine, run_id, decision="apply")
         state = await engine.state(run_id)
         assert (state.status, state.reason) == (RunStatus.DONE, "quality_gate: tests_passed >= 1")
-        assert state.tasks["t1"].status is TaskStatus.APPLIED
+        assert state.tasks["task-1"].status is TaskStatus.APPLIED
         assert (root / "greeting.txt").read_text() == "hello world\n"
         assert git(root, "diff", "--name-only") == "greeting.txt"
         (undone,) = await engine.undo(run_id)
@@ -73,8 +73,8 @@ async def test_a_revision_goes_on_where_the_worker_left_off(root: Path) -> None:
         after = await judged(engine, run_id, decision="revise", reason="say hello to the world")
         kinds = [e.kind_of(entry.event) for entry in after]
         assert kinds.count("task_dispatched") == 1
-        assert (await engine.state(run_id)).tasks["t1"].attempts == 2
-        assert b"b/mark" in await engine.patch(run_id, "t1")
+        assert (await engine.state(run_id)).tasks["task-1"].attempts == 2
+        assert b"b/mark" in await engine.patch(run_id, "task-1")
         await judged(engine, run_id, decision="apply")
         assert (await engine.state(run_id)).status is RunStatus.DONE
         assert (root / "greeting.txt").read_text() == "hello world\n"
@@ -138,7 +138,7 @@ async def test_a_turn_that_was_cut_off_is_taken_again_from_its_start(
         assert (await engine.state(run_id)).status is RunStatus.INTERRUPTED
         await engine.resume(run_id)
         await until_it_rests(engine, run_id)
-        patch = await engine.patch(run_id, "t1")
+        patch = await engine.patch(run_id, "task-1")
         assert b"greeting.txt" in patch
         assert b"README" not in patch
         attempts = [
@@ -173,3 +173,17 @@ async def test_a_stopped_run_leaves_nothing_running_and_can_go_on(root: Path) ->
         await until_it_rests(engine, run_id)
         await judged(engine, run_id, decision="apply")
         assert (await engine.state(run_id)).status is RunStatus.DONE
+
+
+@pytest.mark.req("D13")
+async def test_a_repository_that_is_red_for_its_own_reasons_can_be_done_with(root: Path) -> None:
+    # The check is red before and after; whether that matters is the person's to say, once.
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(solo("echo changed > README.md")))
+        await until_it_rests(engine, run_id)
+        (ask,) = await engine.asks(run_id)
+        assert "greeting: red → red" in ask.text
+        await judged(engine, run_id, decision="apply")
+        state = await engine.state(run_id)
+        assert state.status is RunStatus.DONE
+        assert len(state.tasks) == 1

@@ -182,9 +182,9 @@ def _port(port: int) -> Finding:
 
 
 def _pages() -> Finding:
-    if (files("agentcanvas") / "web" / "static" / "index.html").is_file():
+    if (files("agentcanvas") / "web" / "_ui" / "index.html").is_file():
         return _ok("UI", "built")
-    return _warn("UI", "not built", "use the commands; they do all that the pages do")
+    return _warn("UI", "not built", "use the commands, or build it: make ui")
 
 
 # The workspace ----------------------------------------------------------------------------------

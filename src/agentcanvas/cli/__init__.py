@@ -16,10 +16,26 @@ from agentcanvas._version import __version__
 from agentcanvas.errors import AgentCanvasError
 
 COMMANDS = {
+    "attach": "agentcanvas.cli.attach",
     "demo": "agentcanvas.cli.demo",
+    "doctor": "agentcanvas.cli.doctor",
+    "flow": "agentcanvas.cli.flow",
+    "init": "agentcanvas.cli.init",
     "message": "agentcanvas.cli.message",
+    "report": "agentcanvas.cli.report",
+    "resume": "agentcanvas.cli.resume",
+    "retry": "agentcanvas.cli.retry",
+    "review": "agentcanvas.cli.review",
+    "run": "agentcanvas.cli.run",
+    "runs": "agentcanvas.cli.runs",
     "schema": "agentcanvas.cli.schema",
+    "serve": "agentcanvas.cli.serve",
+    "show": "agentcanvas.cli.show",
+    "stop": "agentcanvas.cli.stop",
     "store": "agentcanvas.cli.store",
+    "transcript": "agentcanvas.cli.transcript",
+    "trust": "agentcanvas.cli.trust",
+    "undo": "agentcanvas.cli.undo",
 }
 
 

@@ -228,7 +228,7 @@ class _Job:
             )
         number = len(self._used) + 1
         lesson = f"\n\nWhat happened so far:\n{self._lesson}" if self._lesson else ""
-        task = PlannedTask(f"t{number}", self._workers[0], f"{self._request}{lesson}")
+        task = PlannedTask(f"task-{number}", self._workers[0], f"{self._request}{lesson}")
         return Plan((task,))
 
     def _ask_for_plan(self, wish: str, wrong: Sequence[str]) -> str:

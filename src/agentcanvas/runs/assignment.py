@@ -149,10 +149,10 @@ class Assignment:
         if not outcome.ok and outcome.failure in _WORTH_A_RETRY:
             self._run.meter.spend_turn()
             self._turns += 1
-            return await self._take_turn(f"{key}/work/again", revision)
+            return await self._take_turn(f"{key}/work/again", revision, again=True)
         return outcome
 
-    async def _take_turn(self, key: str, revision: int) -> TurnOutcome:
+    async def _take_turn(self, key: str, revision: int, *, again: bool = False) -> TurnOutcome:
         run, ask, work = self._run, self._ask, self._work
         generation = self._generation
         if generation is None and key not in run.journal:
@@ -172,6 +172,7 @@ class Assignment:
             number=ask.number,
             task_id=work.task_id,
             revision=revision,
+            again=again,
             access=Access.WORK,
             generation=generation,
             scope=work.scope,
@@ -218,7 +219,7 @@ class Assignment:
         """Shelve a proposal, gather its evidence, and tell everybody that it is there."""
         run = self._run
         folder = await shelf.keep(run.ground.workspace, ref)
-        summary = turn.report.summary or brief(folder.summary)
+        summary = turn.report.summary or _said(folder)
 
         async def effect() -> tuple[Evident, Sequence[e.RunEvent]]:
             evident = await self._evidence(ref, folder)
@@ -236,7 +237,7 @@ class Assignment:
             ref=ref,
             task_id=self._work.task_id,
             instruction=self._ask.message,
-            summary=brief(folder.summary),
+            summary=_said(folder),
             patch=folder.patch,
             breaches=evident.breaches,
             evidence=evident.evidence,
@@ -297,6 +298,11 @@ class Assignment:
                     "unsafe" if evident.breaches else evident.evidence.status.value,
                     said,
                     tests,
+                    red=tuple(
+                        compared.check.name
+                        for compared in evident.evidence.checks
+                        if not compared.after.passed
+                    ),
                 ),
             ),
             e.ProposalSubmitted(
@@ -415,6 +421,11 @@ class Assignment:
             turns=self._turns,
             messages=2 * self._turns,
         )
+
+
+def _said(folder: ProposalFolder) -> str:
+    """What the worker said it did; the block that hands it over is for machines."""
+    return brief(folder.summary.partition("\nHANDOFF\n")[0])
 
 
 def _log_of(evidence: Evidence) -> str:

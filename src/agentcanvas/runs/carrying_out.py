@@ -27,7 +27,7 @@ from agentcanvas.flows.guards import Budgets
 from agentcanvas.flows.model import Flow, Task
 from agentcanvas.flows.settle import Settled as Interaction
 from agentcanvas.flows.settle import settle
-from agentcanvas.hub.broker import Transacting
+from agentcanvas.hub.broker import Record, Transacting
 from agentcanvas.hub.guard import Principal, PrincipalKind
 from agentcanvas.hub.hub import Hub
 from agentcanvas.hub.transports.memory import connect
@@ -146,6 +146,7 @@ class CarryingOut:
             equipment.store,
             self.logbook.stream,
             lambda work: broker.submit(lambda unit: work(unit.transaction)),
+            lambda row: broker.record(Record(events=(row,))),
         )
         rules, _ = rules_of(self._flow, equipment.workspace)
         async with connect(equipment.hub, engine) as connection:
@@ -182,6 +183,7 @@ class CarryingOut:
                 attendance=self._attendance,
                 confinement=self._picked.confinement,
                 rules=rules,
+                recorded=lambda: history.recorded(equipment.store, self.logbook.stream),
                 notes=[
                     entry.event.payload.entry
                     for entry in before

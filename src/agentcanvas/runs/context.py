@@ -40,6 +40,8 @@ class RunContext:
     attendance: Attendance
     confinement: Confinement
     rules: dict[str, tuple[Rule, ...]]
+    recorded: Callable[[], Awaitable[list[e.Recorded]]]
+    """The run's events as they stand."""
     notes: list[str] = field(default_factory=list)
 
     @property

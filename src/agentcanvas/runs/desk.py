@@ -14,7 +14,8 @@ import msgspec
 from agentcanvas.flows.settle import Settled as Interaction
 from agentcanvas.flows.team import CwdMode
 from agentcanvas.pattern import Ask, Fate, Measure, Work
-from agentcanvas.proposals.checks import Check
+from agentcanvas.proposals.checks import Check, EvidenceStatus
+from agentcanvas.proposals.model import Decision
 from agentcanvas.protocol.person import PersonAsk
 from agentcanvas.protocol.records import FailureClass, ProposalRef
 from agentcanvas.protocol.turns import Access
@@ -113,7 +114,30 @@ class RunDesk:
         detail = f"red: {', '.join(red)}" if red else ""
         if not counted:
             detail = "unverified: no checks are declared or detected"
+        elif red and set(red) <= await self._accepted_red():
+            detail, red = f"red as before, which a person accepted: {', '.join(red)}", []
         return Done(Measure(metric, 0.0 if red else 1.0, holds=not red, detail=detail))
+
+    async def _accepted_red(self) -> set[str]:
+        """Checks that were red before, and whose redness a person has looked at and let pass.
+
+        Without this a repository that is red for reasons of its own could never be done with.
+        """
+        await self._run.logbook.flush()
+        accepted: set[str] = set()
+        red: dict[str, tuple[str, ...]] = {}
+        for entry in await self._run.recorded():
+            match entry.event:
+                case e.ChecksRun(payload=checked):
+                    still = checked.status == EvidenceStatus.RED_BEFORE
+                    red[checked.task_id] = checked.red if still else ()
+                case e.ProposalReviewed(actor=who, payload=review) if (
+                    review.decision is Decision.APPLY and who.startswith("person:")
+                ):
+                    accepted |= set(red.get(review.task_id, ()))
+                case _:
+                    pass
+        return accepted
 
     async def recall(self, step: str, query: str) -> Done:
         """Look up what this run was told to remember."""

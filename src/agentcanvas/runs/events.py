@@ -151,12 +151,13 @@ class Progress(Wire, frozen=True):
 
 
 class Checked(Wire, frozen=True):
-    """What the checks say on base + patch, before → after (D13)."""
+    """What the checks say on base + patch, before → after (D13); ``red`` names those that fail."""
 
     task_id: str
     status: str
     sentence: str
     tests: TestsRun | None = None
+    red: tuple[str, ...] = ()
 
 
 class PersonAsked(Wire, frozen=True):

@@ -1,0 +1,168 @@
+"""The flow of a run: one of the workspace, or one made from a request alone (D20, D44).
+
+What was said on the command line is written into the flow's text, so that the run keeps it and can
+be repeated with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from agentcanvas.app.trust import trust_of
+from agentcanvas.errors import FlowError, PermissionDenied
+from agentcanvas.flows import emit
+from agentcanvas.flows.bounds import bounds
+from agentcanvas.flows.catalogue import CATALOGUE
+from agentcanvas.flows.check import check
+from agentcanvas.flows.document import Document, read_document
+from agentcanvas.flows.edit import updated
+from agentcanvas.flows.guards import PERSON
+from agentcanvas.flows.load import SUFFIXES, find_flow, flow_files, read_flow
+from agentcanvas.flows.model import Flow
+
+COMMAND_SETTING: Final = "AGENTCANVAS_COMMAND"
+ONE_OFF: Final = "one-off"
+"""The name of a flow that was made from a request."""
+
+_WORKER: Final = "coder"
+_HOUR_MS: Final = 3_600_000
+_NO_COMMAND: Final = (
+    "No agent is named for this request. Name a command that reads the task on its standard "
+    'input: agentcanvas run "…" --command "my-agent --flag" ({prompt} or {prompt_file} in it '
+    f"puts the task there instead), or set it once: export {COMMAND_SETTING}='my-agent --flag'. "
+    "Or run a flow of this workspace: agentcanvas run FLOW"
+)
+
+
+class Wishes(Struct, frozen=True, kw_only=True):
+    """What the command line says about any flow."""
+
+    checks: tuple[str, ...] = ()
+    scope: tuple[str, ...] = ()
+    auto_approve: bool = False
+    turns: int | None = None
+    minutes: float | None = None
+
+
+class Composed(Struct, frozen=True):
+    """A flow that may start: its name, its text and its meaning."""
+
+    name: str
+    text: str
+    flow: Flow
+    made_here: bool = False
+
+    @property
+    def template(self) -> str:
+        """The request that the flow itself brings along; empty when it brings none."""
+        for interaction in self.flow.interactions:
+            said = interaction.data.params if interaction.data else {}
+            template = said.get("task_template")
+            if isinstance(template, str) and template.strip():
+                return template.strip()
+        return ""
+
+    @property
+    def limits(self) -> str:
+        """The worst case in one sentence (D19)."""
+        most = bounds(self.flow, CATALOGUE).total
+        named = {"turns": most.turns, "messages": most.messages, "minutes": most.minutes}
+        parts = [f"{value:g} {name}" for name, value in named.items() if value is not None]
+        tokens = "no limit on tokens" if most.tokens is None else f"{most.tokens:,} tokens"
+        return f"At most {', '.join([*parts, tokens])}."
+
+
+def names_a_flow(root: Path, word: str) -> bool:
+    """Whether a word on the command line is a flow, and not a request."""
+    return word in flow_files(root) or (word.endswith(SUFFIXES) and " " not in word.strip())
+
+
+def flow_named(root: Path, here: Path, name: str, environ: Mapping[str, str]) -> Composed:
+    """A flow of the workspace by its name, or any by its path; strangers' flows are refused."""
+    path = here / name
+    if not (name.endswith(SUFFIXES) and path.is_file()):
+        path = find_flow(root, name)
+    _refuse_untrusted(root, path, environ)
+    return _composed(path.stem, read_flow(path))
+
+
+def flow_for(request: str, command: str | None, environ: Mapping[str, str]) -> Composed:
+    """One worker, and you as its reviewer."""
+    command = command or environ.get(COMMAND_SETTING) or ""
+    if not command.strip():
+        raise FlowError(_NO_COMMAND)
+    data: dict[str, Any] = {
+        "version": "0.2",
+        "agents": [
+            {
+                "id": _WORKER,
+                "name": "Coder",
+                "role": "worker",
+                "runtime": {"kind": "command", "command": command},
+            }
+        ],
+        "interactions": [
+            {
+                "id": "work",
+                "patternId": "manager_worker",
+                "roles": {"worker": [_WORKER]},
+                "data": {
+                    "termination": [
+                        {"type": "max_rounds", "rounds": 2},
+                        {"type": "timeout_ms", "ms": 2 * _HOUR_MS},
+                    ]
+                },
+                "tasks": [{"id": "task-1", "agent": _WORKER, "description": request}],
+            }
+        ],
+        "review": {"reviewer": PERSON, "max_iterations": 3},
+        "budgets": {"turns": 20, "minutes": 120},
+    }
+    document = read_document(emit.lines(data, 0) + "\n", f"{ONE_OFF}.yaml")
+    composed = _composed(ONE_OFF, document)
+    return Composed(composed.name, composed.text, composed.flow, made_here=True)
+
+
+def with_wishes(composed: Composed, wishes: Wishes) -> Composed:
+    """The flow with what the command line says written into it."""
+    document = read_document(composed.text, f"{composed.name}.yaml")
+    data = dict(document.data)
+    if wishes.checks:
+        data["checks"] = [
+            {"name": _name_of(number, wishes.checks), "command": command}
+            for number, command in enumerate(wishes.checks)
+        ]
+    if wishes.scope:
+        data["scope"] = list(wishes.scope)
+    if wishes.auto_approve:
+        data["review"] = {**data.get("review", {}), "autoApprove": True}
+    budgets = {"turns": wishes.turns, "minutes": wishes.minutes}
+    said = {name: value for name, value in budgets.items() if value is not None}
+    if said:
+        data["budgets"] = {**data.get("budgets", {}), **said}
+    made = _composed(composed.name, updated(document, data))
+    return Composed(made.name, made.text, made.flow, composed.made_here)
+
+
+def _composed(name: str, document: Document) -> Composed:
+    return Composed(name, document.content.decode(), check(document).sound())
+
+
+def _name_of(number: int, commands: tuple[str, ...]) -> str:
+    """A check is called by its command's first word, with a number where that is not enough."""
+    word = commands[number].split()[0].rpartition("/")[2] or "check"
+    same = [other.split()[0].rpartition("/")[2] for other in commands].count(word) > 1
+    return f"{word}-{number + 1}" if same else word
+
+
+def _refuse_untrusted(root: Path, path: Path, environ: Mapping[str, str]) -> None:
+    # What lies outside was named by its path, by the person who starts it.
+    if not path.resolve().is_relative_to(root.resolve()):
+        return
+    decision = trust_of(root, environ)
+    if not decision.may_run:
+        raise PermissionDenied(f"{path.stem} does not run yet. {decision.sentence}")

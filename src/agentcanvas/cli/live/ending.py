@@ -1,0 +1,107 @@
+"""What is said when a run rests: what landed and where, what waits, and what can be done next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from agentcanvas.cli.live.clean import lines_of, one_line
+from agentcanvas.cli.live.view import RunView
+from agentcanvas.cli.live.words import count, duration, headline, listed_commands, quoted, spent
+from agentcanvas.protocol.person import PersonAsk
+from agentcanvas.runs.state import RunStatus, TaskStatus
+
+STOPPED_BY_PERSON = "stopped by you"
+_FILES_LISTED = 20
+_LINES_OF_RESULT = 40
+
+
+def last_words(
+    view: RunView, asks: Sequence[PersonAsk], root: Path, now_ms: int, *, left: bool = False
+) -> list[str]:
+    """Lines for a person; ``left`` when they went away before the run came to rest."""
+    return [
+        *_outcome(view, now_ms, left=left),
+        *_result(view),
+        *_landed(view, root),
+        *_waiting(asks if not view.ended else ()),
+        *_next(view, left=left),
+    ]
+
+
+def _outcome(view: RunView, now_ms: int, *, left: bool) -> list[str]:
+    reason = one_line(view.reason)
+    took = duration(view.worked_ms(now_ms))
+    cost = spent(view.tokens, view.cost)
+    effort = f"{took}, {cost}" if cost else took
+    match view.status:
+        case RunStatus.DONE:
+            return [f"Done ({reason}) after {effort}."]
+        case RunStatus.STOPPED:
+            return [f"Not done: {reason} (after {effort}). What is there is kept."]
+        case RunStatus.INTERRUPTED:
+            return ["Interrupted. Nothing that was settled is lost."]
+        case RunStatus.PARKED:
+            return [f"Parked after {effort}. It waits for you."]
+        case _ if asks_only(view):
+            return ["It waits for you."]
+        case _:
+            return ["Left in the middle. Nothing that was settled is lost."] if left else []
+
+
+def asks_only(view: RunView) -> bool:
+    """Whether nobody is at work and a person was asked."""
+    return bool(view.asks) and not view.at_work
+
+
+def _result(view: RunView) -> list[str]:
+    """What was said in the end, where that is all there is."""
+    if view.tasks or not view.result.strip():
+        return []
+    lines = lines_of(view.result)
+    more = len(lines) - _LINES_OF_RESULT
+    return ["", *lines[:_LINES_OF_RESULT], *([f"… {more} lines more"] if more > 0 else []), ""]
+
+
+def _landed(view: RunView, root: Path) -> list[str]:
+    if not view.landed:
+        done = view.status in (RunStatus.DONE, RunStatus.STOPPED)
+        return ["No file of yours was changed."] if done else []
+    lines = [f"{count(len(view.landed), 'file')} changed in {root}:"]
+    lines += [f"  {one_line(file)}" for file in view.landed[:_FILES_LISTED]]
+    if len(view.landed) > _FILES_LISTED:
+        lines.append(f"  … and {len(view.landed) - _FILES_LISTED} more")
+    if view.commit:
+        lines.append(f"They are committed as {one_line(view.commit, 12)}.")
+    elif view.head is not None:
+        lines.append(f"Commit:  git add {_paths(view.landed)} && git commit")
+    lines.append(f"Undo:    agentcanvas undo {quoted(view.run_id)}")
+    return lines
+
+
+def _paths(files: Sequence[str]) -> str:
+    return " ".join(quoted(file) for file in files) if len(files) <= _FILES_LISTED else "-A"
+
+
+def _waiting(asks: Sequence[PersonAsk]) -> list[str]:
+    lines: list[str] = []
+    for ask in asks:
+        lines += ["", headline(ask), *listed_commands(ask)]
+    if asks:
+        lines += ["", f"Look first:  agentcanvas review {quoted(asks[0].run_id)}"]
+    return lines
+
+
+def _next(view: RunView, *, left: bool) -> list[str]:
+    run = quoted(view.run_id)
+    report = [f"Report:  agentcanvas report {run}"] if view.ended else []
+    cut_off = view.status is RunStatus.INTERRUPTED or view.reason == STOPPED_BY_PERSON
+    if cut_off or (left and not view.ended and not asks_only(view)):
+        return [f"Go on:   agentcanvas resume {run}", *report]
+    unhappy = any(task.status in _UNHAPPY for task in view.tasks.values())
+    if view.status is RunStatus.STOPPED or (view.ended and unhappy):
+        return [f"Again:   agentcanvas retry {run}", *report]
+    return report
+
+
+_UNHAPPY = frozenset({TaskStatus.FAILED, TaskStatus.REJECTED})

@@ -1,0 +1,234 @@
+"""``agentcanvas review``: look at what waits for you, and decide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from msgspec import UNSET, Struct
+
+from agentcanvas.cli.live.answering import answer_from
+from agentcanvas.cli.live.clean import one_line
+from agentcanvas.cli.live.diff import coloured
+from agentcanvas.cli.live.following import ExitCode
+from agentcanvas.cli.live.terminal import Terminal, console_here
+from agentcanvas.cli.live.view import PLAN, REVIEW
+from agentcanvas.cli.live.watching import Manner, Watching
+from agentcanvas.cli.live.words import headline, listed_commands, quoted, short, task_of
+from agentcanvas.cli.offices import at_office, matching, misused, root_here, the_run
+from agentcanvas.errors import ValidationError
+from agentcanvas.flows.problem import did_you_mean
+from agentcanvas.proposals.model import Decision
+from agentcanvas.protocol.person import PersonAsk
+from agentcanvas.runs.office import Office, RunSummary
+
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+
+NOTHING = "Nothing waits for you."
+
+
+@app.command()
+def review(
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            help="The run, or a part of its id; whatever waits if not given.", show_default=False
+        ),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Argument(help="The task, or plan for a plan.", show_default=False),
+    ] = None,
+    *,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Land the change, or accept the plan.")
+    ] = False,
+    reject: Annotated[
+        str | None,
+        typer.Option("--reject", metavar="REASON", help="End the task, or decline the plan."),
+    ] = None,
+    revise: Annotated[
+        str | None,
+        typer.Option("--revise", metavar="INSTRUCTIONS", help="Send the change back."),
+    ] = None,
+    answer: Annotated[
+        str | None, typer.Option("--answer", metavar="TEXT", help="Answer a question.")
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="Only say what waits.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one event a line, and nothing else.")
+    ] = False,
+    no_input: Annotated[
+        bool, typer.Option("--no-input", help="Never ask in this terminal.")
+    ] = False,
+) -> None:
+    """Look at what waits for you and decide; the run then goes on here.
+
+    Without an option each change is shown with what the checks say, and you are asked. Where
+    nobody can be asked, it is printed together with the commands that decide.
+
+    The exit code is the run's: 0 done, 3 it waits for you again, 4 it ended without reaching its
+    goal, 130 left by Ctrl-C; and 1 for an error, 2 for wrong usage.
+    """
+    said = _Said(apply=apply, reject=reject, revise=revise, answer=answer)
+    manner = Manner(json=as_json, no_input=no_input)
+
+    async def work(office: Office) -> int:
+        waiting = await _waiting(office, run, task)
+        if list_:
+            _list(waiting)
+            return ExitCode.DONE
+        if not waiting and not said.anything:
+            print(NOTHING)
+            return ExitCode.DONE
+        if not said.anything and not manner.asks:
+            await _print_all(office, waiting)
+            return ExitCode.WAITING
+        ask = await _chosen(waiting, manner)
+        content = said.content(ask)
+        watching = Watching(office, ask.run_id, root_here(), manner)
+        await watching.following.catch_up()
+        if content is UNSET:
+            return await watching.until_it_rests(first=ask)
+        await watching.following.answer(ask, content)
+        return await watching.until_it_rests()
+
+    said.must_be_one()
+    at_office(work, serve=not list_ and (said.anything or manner.asks))
+
+
+class _Said(Struct, frozen=True, kw_only=True):
+    """What the command line decides, if it decides anything."""
+
+    apply: bool
+    reject: str | None
+    revise: str | None
+    answer: str | None
+
+    @property
+    def anything(self) -> bool:
+        return bool(self._given())
+
+    def _given(self) -> dict[str, str]:
+        texts = {"--reject": self.reject, "--revise": self.revise, "--answer": self.answer}
+        given = {option: text for option, text in texts.items() if text is not None}
+        return {"--apply": "", **given} if self.apply else given
+
+    def must_be_one(self) -> None:
+        given = self._given()
+        if len(given) > 1:
+            raise misused(f"Say one of {' and '.join(given)}, not both.")
+        for option, text in given.items():
+            if option != "--apply" and not text.strip():
+                raise misused(f"{option} needs words, such as: {option} 'the tests are missing'")
+
+    def content(self, ask: PersonAsk) -> Any:
+        """The answer to an ask; UNSET when the person is to be asked."""
+        if not self.anything:
+            return UNSET
+        if ask.scope.startswith(PLAN):
+            return self._about_plan(ask)
+        if self.answer is not None:
+            return self._answer_to(ask, self.answer)
+        if not ask.scope.startswith(REVIEW):
+            raise misused(f"{task_of(ask)} is a question; answer it with --answer TEXT")
+        if self.apply:
+            return {"decision": Decision.APPLY.value, "reason": ""}
+        if self.reject is not None:
+            return {"decision": Decision.REJECT.value, "reason": self.reject}
+        return {"decision": Decision.REVISE.value, "reason": self.revise}
+
+    def _about_plan(self, ask: PersonAsk) -> Any:
+        if self.apply:
+            return ask.default
+        if self.reject is not None:
+            return None
+        if self.answer is None:
+            raise misused("A plan is not sent back; change it: agentcanvas review, then edit")
+        return self._answer_to(ask, self.answer)
+
+    def _answer_to(self, ask: PersonAsk, text: str) -> Any:
+        content, problem = answer_from(text, ask)
+        if problem:
+            raise misused(problem)
+        return content
+
+
+async def _waiting(office: Office, run: str | None, task: str | None) -> list[PersonAsk]:
+    """What is meant by the words: a run, one of its tasks, or a task alone."""
+    asks = list(await office.asks())
+    if run is None:
+        return asks
+    runs = await office.runs()
+    if task is None and not matching(runs, run) and (found := _about(asks, run)):
+        return found
+    chosen = await _run_or_task(office, runs, asks, run)
+    of_run = [ask for ask in asks if ask.run_id == chosen.run_id]
+    if task is None:
+        return of_run
+    found = _about(of_run, task)
+    if not found:
+        advice = did_you_mean(task, map(task_of, of_run), "nothing waits in this run")
+        raise ValidationError(f"{task} does not wait for you in {chosen.run_id}; {advice}")
+    return found
+
+
+def _about(asks: Sequence[PersonAsk], word: str) -> list[PersonAsk]:
+    return [ask for ask in asks if word in (task_of(ask), ask.ask_id)]
+
+
+async def _run_or_task(
+    office: Office, runs: Sequence[RunSummary], asks: Sequence[PersonAsk], word: str
+) -> RunSummary:
+    if not matching(runs, word) and asks:
+        known = [run.run_id for run in runs] + [task_of(ask) for ask in asks]
+        raise ValidationError(
+            f"Neither a run nor a task that waits is called {word}; {did_you_mean(word, known)}"
+        )
+    return await the_run(office, word)
+
+
+async def _chosen(waiting: Sequence[PersonAsk], manner: Manner) -> PersonAsk:
+    """The one that is meant; with several, the person is asked."""
+    if not waiting:
+        raise ValidationError(f"{NOTHING} See: agentcanvas runs")
+    if len(waiting) == 1:
+        return waiting[0]
+    if not manner.asks:
+        lines = [f"agentcanvas review {quoted(a.run_id)} {quoted(task_of(a))}" for a in waiting]
+        raise misused("Several things wait for you; say which:\n" + "\n".join(lines))
+    return await _picked(waiting)
+
+
+async def _picked(waiting: Sequence[PersonAsk]) -> PersonAsk:
+    terminal = Terminal(console_here())
+    _list(waiting, numbered=True)
+    while True:
+        typed = await terminal.line(f"Which one (1-{len(waiting)})?")
+        if not typed:
+            raise typer.Exit(int(ExitCode.WAITING))
+        if typed.isdecimal() and 1 <= int(typed) <= len(waiting):
+            return waiting[int(typed) - 1]
+        found = _about(waiting, typed)
+        if len(found) == 1:
+            return found[0]
+        terminal.say(f"{one_line(typed, 40)} is none of them.", style="red")
+
+
+def _list(waiting: Sequence[PersonAsk], *, numbered: bool = False) -> None:
+    if not waiting:
+        print(NOTHING)
+    for number, ask in enumerate(waiting, start=1):
+        before = f"{number:>3}  " if numbered else ""
+        print(f"{before}{short(ask.run_id)}  {short(task_of(ask))}  {headline(ask)}")
+
+
+async def _print_all(office: Office, waiting: Sequence[PersonAsk]) -> None:
+    """Everything one needs to decide, for a pipe or a log."""
+    terminal = Terminal(console_here(), keyboard=-1)
+    for ask in waiting:
+        terminal.say(ask.text)
+        if ask.scope.startswith(REVIEW):
+            terminal.show("", coloured(await office.patch(ask.run_id, task_of(ask))))
+        print(*listed_commands(ask), "", sep="\n")

@@ -1,0 +1,229 @@
+"""``agentcanvas run``: start a run, watch it, and answer what it asks."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from agentcanvas.cli import offices
+from agentcanvas.cli.composing import (
+    Composed,
+    Wishes,
+    flow_for,
+    flow_named,
+    names_a_flow,
+    with_wishes,
+)
+from agentcanvas.cli.live.clean import one_line
+from agentcanvas.cli.live.following import ExitCode
+from agentcanvas.cli.live.jsonl import one_json
+from agentcanvas.cli.live.terminal import Terminal, console_here
+from agentcanvas.cli.live.watching import Manner, Watching
+from agentcanvas.cli.live.words import quoted
+from agentcanvas.cli.offices import finish, misused, root_here
+from agentcanvas.runs.office import RunOrder
+
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+
+
+@app.command()
+def run(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FLOW] [REQUEST]",
+            help="A flow of this workspace or a path to one, and what is to be done. A request "
+            "alone is given to one worker, and you review what it proposes.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    flow: Annotated[
+        str | None,
+        typer.Option(
+            "--flow",
+            metavar="FLOW",
+            help="The flow, where the words are the request alone.",
+            show_default=False,
+        ),
+    ] = None,
+    command: Annotated[
+        str | None,
+        typer.Option(
+            "--command",
+            metavar="CMD",
+            help="The agent for a request without a flow: a command that reads the task on its "
+            "standard input, or where it says {prompt} or {prompt_file}. "
+            "AGENTCANVAS_COMMAND if not given.",
+            show_default=False,
+        ),
+    ] = None,
+    check: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--check",
+            metavar="CMD",
+            help="A command that judges each change; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scope", metavar="GLOB", help="Files that may change; repeatable.", show_default=False
+        ),
+    ] = None,
+    plan_only: Annotated[
+        bool, typer.Option("--plan-only", help="Make the plan and carry out nothing.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Accept the plan unseen.")] = False,
+    auto_approve: Annotated[
+        bool,
+        typer.Option("--auto-approve", help="Land what passes the checks without asking you."),
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one event a line, and nothing else.")
+    ] = False,
+    no_input: Annotated[
+        bool, typer.Option("--no-input", help="Never ask in this terminal.")
+    ] = False,
+    unsafe: Annotated[
+        bool,
+        typer.Option("--unsafe", help="Let agents run without confinement. This is recorded."),
+    ] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Start it in the background and return at once.")
+    ] = False,
+    budget_turns: Annotated[
+        int | None, typer.Option("--budget-turns", min=1, metavar="N", help="At most N turns.")
+    ] = None,
+    budget_minutes: Annotated[
+        float | None,
+        typer.Option("--budget-minutes", min=0.1, metavar="N", help="At most N minutes of work."),
+    ] = None,
+    parallel: Annotated[
+        int, typer.Option("--parallel", min=1, max=100, metavar="N", help="Agents at work at once.")
+    ] = 5,
+) -> None:
+    """Run a team of agents on a request, in this workspace.
+
+    Nothing lands without a verdict: each proposed change is shown to you with the results of the
+    checks, and you apply it, send it back or reject it, here or later with agentcanvas review.
+
+    Ctrl-C once stops the run and keeps what is there, twice ends at once; a run that only waits for
+    you is left waiting.
+
+    Exit codes: 0 done, 1 an error, 2 wrong usage, 3 it waits for you (the commands are printed),
+    4 it ended without reaching its goal, 130 stopped by Ctrl-C.
+    """
+    wishes = Wishes(
+        checks=tuple(check or ()),
+        scope=tuple(scope or ()),
+        auto_approve=auto_approve,
+        turns=budget_turns,
+        minutes=budget_minutes,
+    )
+    order = RunOrder(
+        flow="",
+        flow_text="",
+        request="",
+        approve_plan=not (yes or plan_only),
+        plan_only=plan_only,
+        unsafe=unsafe,
+        max_parallel=parallel,
+    )
+    manner = Manner(json=as_json, no_input=no_input)
+    said = [*([flow] if flow else []), *(words or [])]
+    start = _Start(said, command, wishes, manner, named=flow is not None)
+    finish(lambda: start(order, detach=detach))
+
+
+class _Start:
+    """From the words of a command line to a run."""
+
+    def __init__(
+        self,
+        words: list[str],
+        command: str | None,
+        wishes: Wishes,
+        manner: Manner,
+        *,
+        named: bool,
+    ) -> None:
+        self._words = words
+        self._command = command
+        self._wishes = wishes
+        self._manner = manner
+        self._named = named
+        self._root = root_here()
+
+    async def __call__(self, order: RunOrder, *, detach: bool) -> int:
+        composed, request = await self._meant()
+        composed = with_wishes(composed, self._wishes)
+        order = msgspec.structs.replace(
+            order,
+            flow=composed.name,
+            flow_text=composed.text,
+            request=request,
+            # A request of its own is its plan: there is nothing to look at before.
+            approve_plan=order.approve_plan and not composed.made_here,
+        )
+        if detach:
+            await offices.serve_apart(self._root)
+        async with offices.open_office(self._root, serve=not detach) as office:
+            run_id = await office.start(order)
+            if detach:
+                self._say_where(run_id)
+                return ExitCode.DONE
+            self._say(composed.limits)
+            watching = Watching(office, run_id, self._root, self._manner)
+            return await watching.until_it_rests()
+
+    async def _meant(self) -> tuple[Composed, str]:
+        """The flow and the request; a flow without a request brings its own, or it is asked for."""
+        match self._words:
+            case [request] if not self._named and not names_a_flow(self._root, request):
+                return flow_for(request, self._command, os.environ), request
+            case [name]:
+                composed = self._flow(name)
+                return composed, composed.template or await self._ask_for_request(composed.name)
+            case [name, request] if request.strip():
+                return self._flow(name), request
+            case []:
+                raise misused(
+                    'Say what is to be done: agentcanvas run "…", or name a flow: run FLOW'
+                )
+            case _:
+                raise misused('A request is one word to the shell; put it in quotes: run FLOW "…"')
+
+    def _flow(self, name: str) -> Composed:
+        if self._command:
+            raise misused(
+                f"--command is for a request without a flow; {name} names its agents itself"
+            )
+        return flow_named(self._root, Path.cwd(), name, os.environ)
+
+    async def _ask_for_request(self, name: str) -> str:
+        if self._manner.asks:
+            request = await Terminal(console_here()).line(f"What is {one_line(name)} to do?")
+            if request:
+                return request
+        raise misused(f'{name} brings no request along; say it: agentcanvas run {quoted(name)} "…"')
+
+    def _say(self, sentence: str) -> None:
+        print(sentence, file=sys.stderr if self._manner.json else sys.stdout)
+
+    def _say_where(self, run_id: str) -> None:
+        if self._manner.json:
+            print(one_json({"runId": run_id}))
+            return
+        run = quoted(run_id)
+        print(f"{run} runs in the background.")
+        print(f"Watch it:    agentcanvas show {run}")
+        print(f"Review:      agentcanvas review {run}")
+        print(f"Stop it:     agentcanvas stop {run}")

@@ -1,0 +1,38 @@
+"""``agentcanvas stop``: end a run and keep what is there."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from agentcanvas.cli.live.clean import one_line
+from agentcanvas.cli.live.following import ExitCode
+from agentcanvas.cli.live.view import ENDED
+from agentcanvas.cli.live.words import quoted
+from agentcanvas.cli.offices import at_office, the_run
+from agentcanvas.runs.office import Office
+
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+
+
+@app.command()
+def stop(
+    run: Annotated[
+        str | None,
+        typer.Argument(help="The run, or a part of its id; the newest if not given."),
+    ] = None,
+) -> None:
+    """End a run and keep what is there: landed changes stay, proposals stay readable."""
+
+    async def work(office: Office) -> int:
+        found = await the_run(office, run)
+        name = quoted(found.run_id)
+        if found.status in ENDED:
+            print(f"{name} has ended before: {one_line(found.reason)}")
+            return ExitCode.DONE
+        await office.stop(found.run_id)
+        print(f"{name} is stopped. What is there is kept: agentcanvas show {name}")
+        return ExitCode.DONE
+
+    at_office(work)

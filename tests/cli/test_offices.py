@@ -1,0 +1,84 @@
+"""How a command ends, whatever was raised in it and however deep."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from agentcanvas.cli.offices import complain, finish, misused
+from agentcanvas.errors import ValidationError
+from tests.cli.pseudo_terminal import ROOT
+
+
+def code_after(raised: BaseException) -> int:
+    async def main() -> int:
+        raise raised
+
+    with pytest.raises(typer.Exit) as ended:
+        finish(main)
+    return int(ended.value.exit_code)
+
+
+def deep(error: BaseException) -> BaseException:
+    """As it comes out of task groups."""
+    return BaseExceptionGroup("outer", [BaseExceptionGroup("inner", [error])])
+
+
+@pytest.mark.parametrize("wrap", [lambda error: error, deep], ids=["bare", "grouped"])
+def test_an_error_of_ours_is_one_sentence_and_1(
+    capsys: pytest.CaptureFixture[str],
+    wrap: object,
+) -> None:
+    assert callable(wrap)
+    assert code_after(wrap(ValidationError("There is no run x"))) == 1
+    assert capsys.readouterr().err == "agentcanvas: There is no run x\n"
+
+
+@pytest.mark.parametrize("wrap", [lambda error: error, deep], ids=["bare", "grouped"])
+def test_wrong_usage_found_late_is_still_2(wrap: object) -> None:
+    assert callable(wrap)
+    assert code_after(wrap(misused("No."))) == 2
+
+
+def test_an_interrupt_is_130() -> None:
+    assert code_after(deep(KeyboardInterrupt())) == 130
+
+
+def test_what_nobody_foresaw_is_not_hidden() -> None:
+    async def main() -> int:
+        raise deep(ZeroDivisionError("a bug"))
+
+    with pytest.raises(ZeroDivisionError):
+        finish(main)
+
+
+def test_a_sentence_with_words_of_an_agent_in_it_is_made_harmless(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    complain("bad \x1b[2J name\nsecond line")
+    assert capsys.readouterr().err == "agentcanvas: bad \\x1b[2J name\nsecond line\n"
+
+
+@pytest.mark.parametrize("words", [["show"], ["review", "task-1"], ["review", "--apply"]])
+def test_a_reader_that_went_away_is_no_error_to_write_about(
+    tmp_path: Path, words: list[str]
+) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.cli.fake_office", "parked", *words],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    os.close(write)
+    assert done.stderr == b""
+    assert done.returncode == 1
