@@ -27,12 +27,12 @@ from agentcanvas.store import Store
 from tests.web.office import FakeOffice
 
 @asynccontextmanager
-async def open_office(root, *, serve, port, resume):
+async def open_office(root, *, serve, port, resume, use):
     assert serve
     ensure_folder(root)
     async with await Store.open(store_path(root)) as store:
         office = FakeOffice(store)
-        async with serve_beside(office, store, root, port=port):
+        async with serve_beside(office, store, root, port=port, use=use):
             yield office
 
 sys.modules["agentcanvas.app.office"] = types.SimpleNamespace(open_office=open_office)
@@ -96,3 +96,16 @@ def test_a_second_one_shows_the_first_and_leaves(tmp_path: Path) -> None:
         assert second.returncode == 0, second.stderr
         assert f"Process {process.pid} serves this workspace already." in second.stdout
         assert link in second.stdout
+
+
+def test_a_server_that_nobody_needs_ends_by_itself(tmp_path: Path) -> None:
+    done = subprocess.run(
+        command("--port", "0", "--idle-minutes", "0"),
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "AgentCanvas is at" in done.stdout
+    assert not info_path(tmp_path).exists()

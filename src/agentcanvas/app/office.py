@@ -28,6 +28,7 @@ from agentcanvas.runs.office import Office
 from agentcanvas.runs.transcripts import TranscriptLog
 from agentcanvas.sandbox.pick import Picked, pick
 from agentcanvas.store import Store
+from agentcanvas.web.use import Use
 
 _TRIES = 30
 _PAUSE_S = 0.1
@@ -75,7 +76,12 @@ async def open_engine(
 
 @asynccontextmanager
 async def open_office(
-    root: Path, *, serve: bool = False, resume: bool = False, port: int = PORT
+    root: Path,
+    *,
+    serve: bool = False,
+    resume: bool = False,
+    port: int = PORT,
+    use: Use | None = None,
 ) -> AsyncIterator[Office]:
     """The office of a workspace, in this process or in the one that holds it already.
 
@@ -89,7 +95,9 @@ async def open_office(
                 pass  # somebody was quicker
             else:
                 if serve:
-                    await stack.enter_async_context(serve_beside(engine, store, root, port=port))
+                    await stack.enter_async_context(
+                        serve_beside(engine, store, root, port=port, use=use)
+                    )
                 yield engine
                 return
         holder = await _wait_for_server(root, SystemClock())

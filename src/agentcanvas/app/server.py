@@ -30,7 +30,20 @@ from agentcanvas.errors import ResourceError, StoreBusy
 from agentcanvas.runs.office import Office
 from agentcanvas.store import OwnerLock, Store
 from agentcanvas.web import app as web
+from agentcanvas.web.use import Use
 from agentcanvas.web.views import ServerView
+
+__all__ = [
+    "PORT",
+    "UI",
+    "ServerInfo",
+    "Use",
+    "find_server",
+    "info_path",
+    "lock_path",
+    "read_info",
+    "serve_beside",
+]
 
 PORT = 7717
 UI = Path(web.__file__).parent / "_ui"
@@ -78,14 +91,16 @@ async def serve_beside(
     static: Path | None = UI,
     version: str = _version.__version__,
     clock: Clock | None = None,
+    use: Use | None = None,
 ) -> AsyncIterator[ServerInfo]:
     """Serve the workspace for as long as the block lasts, at ``port`` or the next free one.
 
-    ``StoreBusy`` when another server has the workspace. Port 0 is any free one.
+    ``StoreBusy`` when another server has the workspace. Port 0 is any free one. ``use`` tells the
+    caller for how long nobody has asked for anything.
     """
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     app = web.build_app(
-        office, store, token=token, root=root, version=version, static=static, clock=clock
+        office, store, token=token, root=root, version=version, static=static, clock=clock, use=use
     )
     with OwnerLock(lock_path(root)), _listening(port) as listener:
         url = f"http://{_LOOPBACK}:{listener.getsockname()[1]}"

@@ -59,7 +59,7 @@ class _Lazy(TyperGroup):
 app = typer.Typer(
     name="agentcanvas",
     cls=_Lazy,
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -74,6 +74,7 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def agentcanvas(
+    context: typer.Context,
     version: bool = typer.Option(
         False,  # noqa: FBT003 - the default of a flag
         "--version",
@@ -82,7 +83,17 @@ def agentcanvas(
         is_eager=True,
     ),
 ) -> None:
-    """Run a team of coding agents on your repository, and let nothing land without a verdict."""
+    """Run a team of coding agents on your repository, and let nothing land without a verdict.
+
+    Without a command, in a terminal: serve this workspace, and say what can be done here.
+    """
+    del version  # its callback has done everything
+    if context.invoked_subcommand is not None:
+        return
+    if not sys.stdout.isatty():
+        context.get_help()  # which prints it
+        return
+    importlib.import_module("agentcanvas.cli.bare").begin()
 
 
 def main() -> None:
@@ -90,7 +101,7 @@ def main() -> None:
     try:
         app()
     except AgentCanvasError as error:
-        print(f"agentcanvas: {error}", file=sys.stderr)
+        importlib.import_module("agentcanvas.cli.offices").complain(str(error))
         sys.exit(1)
     except BrokenPipeError:
         # The reader of our output went away (`| head`); there is nobody left to tell.

@@ -74,7 +74,7 @@ def _server_process(root: Path, log: Path) -> subprocess.Popen[bytes]:
     # The link in it opens everything, so it is for its owner alone.
     with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:  # noqa: PTH123  # a descriptor has no Path
         return subprocess.Popen(  # noqa: S603  # our own program and words
-            [*program, "serve", "--no-browser"],
+            [*program, "serve", "--no-browser", "--idle-minutes", "10"],
             cwd=root,
             stdin=subprocess.DEVNULL,
             stdout=out,

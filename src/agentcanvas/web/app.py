@@ -27,6 +27,7 @@ from agentcanvas.web.api import Api
 from agentcanvas.web.feed import Feed
 from agentcanvas.web.guard import Guard
 from agentcanvas.web.page import page_route
+from agentcanvas.web.use import Use
 
 PREFIX = "/api/v1"
 
@@ -34,13 +35,15 @@ PREFIX = "/api/v1"
 class WebApp:
     """An ASGI app whose open streams can be told to end, so that no server waits for them."""
 
-    def __init__(self, guarded: Guard, ending: asyncio.Event) -> None:
+    def __init__(self, guarded: Guard, ending: asyncio.Event, use: Use) -> None:
         self._guarded = guarded
         self._ending = ending
+        self._use = use
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        await self._guarded(scope, receive, send)
+        with self._use.request():
+            await self._guarded(scope, receive, send)
 
     def end_streams(self) -> None:
         """Let every stream end at once; those who read them will come back."""
@@ -56,6 +59,7 @@ def build_app(
     version: str,
     static: Path | None,
     clock: Clock | None = None,
+    use: Use | None = None,
 ) -> WebApp:
     """Everything under one address; ``static`` is the folder of the built interface, if any."""
     clock = clock or SystemClock()
@@ -72,7 +76,7 @@ def build_app(
         routes=[Mount(PREFIX, routes=api.routes()), page_route(static, office, root)],
         exception_handlers={HTTPException: refuse, AgentCanvasError: refuse, Exception: refuse},
     )
-    return WebApp(Guard(app, token=token, clock=clock), ending)
+    return WebApp(Guard(app, token=token, clock=clock), ending, use or Use(clock))
 
 
 def _ours(request: Request, error: Exception) -> AgentCanvasError:

@@ -162,12 +162,13 @@ export interface TestsRun {
   readonly failed: number;
 }
 
-/** What the checks say on base + patch, before → after (D13). */
+/** What the checks say on base + patch, before → after (D13); `red` names those that fail. */
 export interface Checked {
   readonly taskId: string;
   readonly status: string;
   readonly sentence: string;
   readonly tests?: TestsRun | null;
+  readonly red?: readonly string[];
 }
 
 /** Evidence was gathered. */
