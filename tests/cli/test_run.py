@@ -231,7 +231,7 @@ def test_without_a_terminal_a_parked_run_ends_with_3_and_the_exact_commands(desk
     result = desk.give(FakeOffice(begin=propose), "run", "strip the blanks")
     assert result.exit_code == 3
     run = "run_20260301_101500"
-    assert result.stdout.splitlines()[0] == "At most 20 turns, 120 minutes, no limit on tokens."
+    assert result.stdout.splitlines()[0] == "At most 20 turns, 40 messages, 120 minutes, no limit on tokens."
     assert result.stdout.splitlines()[-8:] == [
         "Parked after 0:07, 12.3k tokens, $0.04. It waits for you.",
         "",
@@ -449,3 +449,17 @@ def test_a_signal_without_a_terminal_does_the_same(tmp_path: Path) -> None:
         assert child.wait(PATIENCE_S) == 130
     assert "Stopping; what is there is kept" in rest
     assert "Not done: stopped by you" in rest
+
+
+def test_the_worker_of_a_request_reaches_the_network_and_sees_variables_only_if_you_say_so() -> (
+    None
+):
+    (closed,) = flow_for("x", "cmd", {}).flow.agents
+    assert closed.runtime is not None
+    assert (closed.runtime.network, closed.runtime.env) == (None, ())
+    wishes = Wishes(network=True, env=("MY_KEY",))
+    (opened,) = flow_for("x", "cmd", {}, wishes).flow.agents
+    assert opened.runtime is not None
+    assert opened.runtime.network is not None
+    assert opened.runtime.network.mode == "open"
+    assert opened.runtime.env == ("MY_KEY",)

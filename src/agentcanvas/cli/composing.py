@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from agentcanvas.app.patterns import KNOWN
 from agentcanvas.app.trust import trust_of
 from agentcanvas.errors import FlowError, PermissionDenied
 from agentcanvas.flows import emit
 from agentcanvas.flows.bounds import bounds
-from agentcanvas.flows.catalogue import CATALOGUE
 from agentcanvas.flows.check import check
 from agentcanvas.flows.document import Document, read_document
 from agentcanvas.flows.edit import updated
@@ -46,6 +46,10 @@ class Wishes(Struct, frozen=True, kw_only=True):
     auto_approve: bool = False
     turns: int | None = None
     minutes: float | None = None
+    network: bool = False
+    """The worker of a request without a flow may reach the network."""
+    env: tuple[str, ...] = ()
+    """Names of variables that this worker may see."""
 
 
 class Composed(Struct, frozen=True):
@@ -69,7 +73,7 @@ class Composed(Struct, frozen=True):
     @property
     def limits(self) -> str:
         """The worst case in one sentence (D19)."""
-        most = bounds(self.flow, CATALOGUE).total
+        most = bounds(self.flow, KNOWN).total
         named = {"turns": most.turns, "messages": most.messages, "minutes": most.minutes}
         parts = [f"{value:g} {name}" for name, value in named.items() if value is not None]
         tokens = "no limit on tokens" if most.tokens is None else f"{most.tokens:,} tokens"
@@ -90,11 +94,19 @@ def flow_named(root: Path, here: Path, name: str, environ: Mapping[str, str]) ->
     return _composed(path.stem, read_flow(path))
 
 
-def flow_for(request: str, command: str | None, environ: Mapping[str, str]) -> Composed:
+def flow_for(
+    request: str, command: str | None, environ: Mapping[str, str], wishes: Wishes | None = None
+) -> Composed:
     """One worker, and you as its reviewer."""
+    wishes = wishes or Wishes()
     command = command or environ.get(COMMAND_SETTING) or ""
     if not command.strip():
         raise FlowError(_NO_COMMAND)
+    runtime: dict[str, Any] = {"kind": "command", "command": command}
+    if wishes.network:
+        runtime["network"] = "open"
+    if wishes.env:
+        runtime["env"] = list(wishes.env)
     data: dict[str, Any] = {
         "version": "0.2",
         "agents": [
@@ -102,7 +114,7 @@ def flow_for(request: str, command: str | None, environ: Mapping[str, str]) -> C
                 "id": _WORKER,
                 "name": "Coder",
                 "role": "worker",
-                "runtime": {"kind": "command", "command": command},
+                "runtime": runtime,
             }
         ],
         "interactions": [

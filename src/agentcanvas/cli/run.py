@@ -63,6 +63,19 @@ def run(
             show_default=False,
         ),
     ] = None,
+    network: Annotated[
+        bool,
+        typer.Option("--network", help="Let that agent reach the network; it reaches none else."),
+    ] = False,
+    env: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--env",
+            metavar="NAME",
+            help="A variable of yours that this agent may see, such as its key; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     check: Annotated[
         list[str] | None,
         typer.Option(
@@ -127,6 +140,8 @@ def run(
         auto_approve=auto_approve,
         turns=budget_turns,
         minutes=budget_minutes,
+        network=network,
+        env=tuple(env or ()),
     )
     order = RunOrder(
         flow="",
@@ -188,7 +203,7 @@ class _Start:
         """The flow and the request; a flow without a request brings its own, or it is asked for."""
         match self._words:
             case [request] if not self._named and not names_a_flow(self._root, request):
-                return flow_for(request, self._command, os.environ), request
+                return flow_for(request, self._command, os.environ, self._wishes), request
             case [name]:
                 composed = self._flow(name)
                 return composed, composed.template or await self._ask_for_request(composed.name)
@@ -202,10 +217,15 @@ class _Start:
                 raise misused('A request is one word to the shell; put it in quotes: run FLOW "…"')
 
     def _flow(self, name: str) -> Composed:
-        if self._command:
-            raise misused(
-                f"--command is for a request without a flow; {name} names its agents itself"
-            )
+        for option, given in (
+            ("--command", self._command),
+            ("--network", self._wishes.network),
+            ("--env", self._wishes.env),
+        ):
+            if given:
+                raise misused(
+                    f"{option} is for a request without a flow; {name} names its agents itself"
+                )
         return flow_named(self._root, Path.cwd(), name, os.environ)
 
     async def _ask_for_request(self, name: str) -> str:
