@@ -9,7 +9,7 @@ ARGS =
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test check fmt lint types layers schema schema-check requirements \
+.PHONY: help install demo test chaos check fmt lint types layers schema schema-check requirements \
 	ui bench lock dev clean
 
 help: ## List the targets
@@ -25,6 +25,9 @@ test: install ## Run all tests
 	@$(if $(ARGS),,$(PAGE) test)
 	@tools/browser.sh
 	@$(BIN)/python -m pytest $(ARGS)
+
+chaos: install ## Cut whole runs off at every moment; some minutes
+	@$(BIN)/python -m pytest -o python_files='chaos_*.py' tests/chaos $(ARGS)
 
 check: test lint types layers schema-check ## Do all that CI does
 

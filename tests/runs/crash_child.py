@@ -1,4 +1,4 @@
-"""A team that is cut off at any moment: two tasks side by side, one of them revised, a third on both.
+"""A team that is cut off at any moment: two tasks side by side, one revised, a third on both.
 
 The agents do the same whenever they are asked, so every way through a run has to end in the same
 tree. ``main`` is a process that carries the run out, or goes on with it, and prints every event

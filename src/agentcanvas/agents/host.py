@@ -26,6 +26,7 @@ from agentcanvas.agents.runtime import Emit, Outcome, Runtime, Turn, TurnResult,
 from agentcanvas.agents.stoppable import Stoppable
 from agentcanvas.clock import Clock
 from agentcanvas.errors import AgentCanvasError, Disconnected
+from agentcanvas.hub.alarm import ring_at
 from agentcanvas.hub.client import Connection, Delivery
 from agentcanvas.protocol import kinds
 from agentcanvas.protocol.envelope import AgentRef, Envelope
@@ -75,6 +76,10 @@ class Member(Struct, frozen=True, kw_only=True):
     capabilities: tuple[str, ...] = ()
 
 
+class _GivenUp(Exception):
+    """A turn that was stopped before it began."""
+
+
 class Host:
     """One member, on one connection."""
 
@@ -100,8 +105,10 @@ class Host:
         self._beats = beats
         self._stoppable = Stoppable(Limited(runtime, clock, self._progress, limits=limits))
         self._runtime = Recorded(self._stoppable, clock, keep, next_seq=next_seq)
-        self._head = anyio.Lock()
+        self._head = anyio.Lock(fast_acquire=True)
         self._asked: dict[str, Delivery] = {}
+        self._given_up: dict[str, str] = {}
+        """Why a task is not to be done, by the id of its message."""
 
     async def serve(self) -> None:
         """Work until the connection ends or the task is cancelled."""
@@ -119,42 +126,49 @@ class Host:
         if isinstance(body, TaskAssign):
             order = order_in(body) or _order_of_a_stranger(delivery.envelope, body)
             if order.turn_id in self._asked:
-                await self._stoppable.stop(order.turn_id, "a newer attempt has begun")
+                await self._give_up(order.turn_id, "a newer attempt has begun")
             self._asked[order.turn_id] = delivery
             tasks.start_soon(self._answer, delivery, body, order)
             return
         if isinstance(body, TaskCancel) and body.target_id is not UNSET:
             for turn_id, asked in list(self._asked.items()):
                 if body.target_id in (asked.envelope.id, asked.envelope.task_id):
-                    await self._stoppable.stop(turn_id, body.reason or "cancelled")
+                    await self._give_up(turn_id, body.reason or "cancelled")
         await delivery.ack()
+
+    async def _give_up(self, turn_id: str, reason: str) -> None:
+        """End a turn; one that waits for its place will not begin."""
+        self._given_up[self._asked[turn_id].envelope.id] = reason
+        await self._stoppable.stop(turn_id, reason)
 
     async def _answer(self, delivery: Delivery, assign: TaskAssign, order: Order) -> None:
         """Run one turn and send its result; taking the task over goes with it if it is quick."""
         started = self._clock.monotonic()
         taken = anyio.Event()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._accept_later, delivery, taken)
-            async with self._head:
-                result = await self._turn(order, assign)
-            tasks.cancel_scope.cancel()
+            slow = ring_at(
+                self._clock,
+                started + _ACCEPT_AFTER_S,
+                lambda: tasks.start_soon(self._accept, delivery, taken),
+            )
+            try:
+                async with self._head:
+                    result = await self._turn(order, assign, delivery.envelope.id)
+            finally:
+                slow.cancel()
+                self._given_up.pop(delivery.envelope.id, None)
         if self._asked.get(order.turn_id) is delivery:
             del self._asked[order.turn_id]
         result = msgspec.structs.replace(
             result, duration_ms=round((self._clock.monotonic() - started) * 1000)
         )
         reply = self._reply(delivery.envelope, result)
-        if taken.is_set():
-            await self._send(reply)
-            return
-        async with anyio.create_task_group() as both:  # one commit for the two of them
-            both.start_soon(delivery.ack)
-            both.start_soon(self._send, reply)
+        await self._send(reply, None if taken.is_set() else delivery)
 
-    async def _send(self, reply: Envelope) -> None:
+    async def _send(self, reply: Envelope, asked: Delivery | None) -> None:
         """Send the end of a task; what cannot be sent must not end the agent with it."""
         try:
-            await self._connection.send(reply)
+            await (self._connection.send(reply) if asked is None else asked.answer(reply))
         except Disconnected:
             raise
         except AgentCanvasError as refusal:
@@ -169,17 +183,17 @@ class Host:
                     msgspec.structs.replace(reply, id=new_id(), kind=Kind.TASK_FAIL, body=body)
                 )
 
-    async def _accept_later(self, delivery: Delivery, taken: anyio.Event) -> None:
-        await self._clock.sleep(_ACCEPT_AFTER_S)
+    async def _accept(self, delivery: Delivery, taken: anyio.Event) -> None:
         with anyio.CancelScope(shield=True):
             taken.set()
             await delivery.ack()
             accept = kinds.TaskAccept(task_id=delivery.envelope.task_id or UNSET)
             await self._connection.send(self._message(delivery.envelope, Kind.TASK_ACCEPT, accept))
 
-    async def _turn(self, order: Order, assign: TaskAssign) -> TaskResult:
+    async def _turn(self, order: Order, assign: TaskAssign, message_id: str) -> TaskResult:
         task = assign.task_id
         try:
+            self._refuse_given_up(message_id)
             place = await place_for(
                 order,
                 self._member.id,
@@ -189,11 +203,23 @@ class Host:
             )
             packet = _packet(assign, order)
             turn = self._turn_of(order, packet, place)
+            self._refuse_given_up(message_id)
             result = await self._runtime.run(turn, lambda _: None)
             handed_in = await self._hand_in(place, order, packet, result)
+            return _task_result(task, result, handed_in)
+        except _GivenUp as given_up:
+            return _task_result(task, failed(str(given_up), FailureClass.CANCELLED), None)
         except AgentCanvasError as error:
-            result, handed_in = failed(str(error), FailureClass.CRASH), None
-        return _task_result(task, result, handed_in)
+            sentence = str(error)
+        except OSError as error:  # a full disk, or a sandbox that somebody took away
+            sentence = f"The work of {self._member.id} cannot be read: {error.strerror or error}."
+        except UnicodeError as error:
+            sentence = f"{self._member.id} answered with text that is not valid Unicode: {error}."
+        return _task_result(task, failed(sentence, FailureClass.CRASH), None)
+
+    def _refuse_given_up(self, message_id: str) -> None:
+        if message_id in self._given_up:
+            raise _GivenUp(f"{self._member.id} was stopped: {self._given_up[message_id]}")
 
     async def _hand_in(
         self, place: Place | None, order: Order, packet: Packet, result: TurnResult
@@ -222,8 +248,8 @@ class Host:
             form=form,
             place=place.view if place else None,
             env=self._member.env,
-            timeout_s=self._member.timeout_s,
-            silent_s=self._member.silent_s,
+            timeout_s=_patient(self._member.timeout_s, order),
+            silent_s=_patient(self._member.silent_s, order),
         )
 
     # -- signs of life ---------------------------------------------------------------------------
@@ -317,6 +343,10 @@ def _order_of_a_stranger(envelope: Envelope, assign: TaskAssign) -> Order:
     )
 
 
+def _patient(limit_s: float | None, order: Order) -> float | None:
+    return None if limit_s is None else limit_s * order.patience
+
+
 def _packet(assign: TaskAssign, order: Order) -> Packet:
     plain = msgspec.structs.replace(assign, input=freeze(order.message), task_id=order.task_id)
     return packet_of(plain, rules=order.rules, skills=order.skills)
@@ -348,12 +378,13 @@ def _task_result(task: Any, result: TurnResult, handed_in: HandedIn | None) -> T
         output=freeze(report),
         summary=_within_reason((handed_in.summary if handed_in else result.text) or result.error),
         error_code=UNSET if well else (result.error_class or FailureClass.UNKNOWN).value.upper(),
-        error_message=UNSET if well else result.error,
+        error_message=UNSET if well else _within_reason(result.error),
     )
 
 
 def _within_reason(text: str) -> str:
     """What a message can carry; the whole of it is in the transcript."""
+    text = text.encode("utf-8", "replace").decode()
     if len(text) <= _LONGEST_TEXT:
         return text
     half = _LONGEST_TEXT // 2

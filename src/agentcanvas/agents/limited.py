@@ -7,13 +7,16 @@ a ``grace_s``, so that this one is only the net below it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 import anyio
+import anyio.abc
 from msgspec import UNSET, Struct, structs
 
 from agentcanvas.agents.runtime import Emit, Outcome, Runtime, Turn, TurnResult, failed
 from agentcanvas.clock import Clock
+from agentcanvas.hub.alarm import Timer, ring_at
 from agentcanvas.protocol.limits import TaskLimits
 from agentcanvas.protocol.records import (
     FailureClass,
@@ -39,6 +42,10 @@ class Progress(Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
 
 
+Report = Callable[[Progress], Awaitable[None]]
+Reporting = Callable[["_Seen", Report], Coroutine[Any, Any, None]]
+
+
 class Limited:
     """Wraps a runtime; ``progress`` is told every 30 s once a turn is over 2 minutes (H8)."""
 
@@ -46,7 +53,7 @@ class Limited:
         self,
         runtime: Runtime,
         clock: Clock,
-        progress: Callable[[Progress], Awaitable[None]] | None = None,
+        progress: Report | None = None,
         *,
         limits: TaskLimits = TaskLimits(),  # noqa: B008  # frozen, so that one is as good as another
         grace_s: float = 0.0,
@@ -63,41 +70,79 @@ class Limited:
         result: TurnResult | None = None
         raised: Exception | None = None
         async with anyio.create_task_group() as tasks:
+            watch = _Watch(self._clock, seen, tasks, self._grace_s)
             if turn.timeout_s is not None:
-                tasks.start_soon(self._await_deadline, turn.timeout_s, seen, tasks.cancel_scope)
+                watch.for_the_end(turn.timeout_s)
             if turn.silent_s is not None:
-                tasks.start_soon(self._await_silence, turn.silent_s, seen, tasks.cancel_scope)
+                watch.for_silence(turn.silent_s)
             if self._progress is not None:
-                tasks.start_soon(self._report, self._progress, seen)
+                watch.for_long_turns(self._limits.progress_after_s, self._report, self._progress)
             try:
                 result = await self._runtime.run(turn, seen)
             except Exception as error:  # noqa: BLE001  # raised again below, outside the task group
                 raised = error
-            tasks.cancel_scope.cancel()
+            finally:
+                watch.end()
         if raised is not None:
             raise raised
         # A turn that made it while the limit was ending it has made it.
         return result or seen.stopped()
 
-    async def _await_deadline(self, limit_s: float, seen: _Seen, scope: anyio.CancelScope) -> None:
-        await self._clock.sleep_until(seen.started + limit_s + self._grace_s)
-        seen.reached = Outcome.TIMEOUT
-        scope.cancel()
-
-    async def _await_silence(self, limit_s: float, seen: _Seen, scope: anyio.CancelScope) -> None:
-        heard = None
-        while heard != seen.last_sign:
-            heard = seen.last_sign
-            await self._clock.sleep_until(heard + limit_s + self._grace_s)
-        seen.reached = Outcome.STALLED
-        scope.cancel()
-
-    async def _report(self, progress: Callable[[Progress], Awaitable[None]], seen: _Seen) -> None:
+    async def _report(self, seen: _Seen, progress: Report) -> None:
         moment = seen.started + self._limits.progress_after_s
         while True:
             await self._clock.sleep_until(moment)
             await progress(seen.progress())
             moment += self._limits.progress_every_s
+
+
+class _Watch:
+    """The limits of one turn as timers: most turns end long before any of them."""
+
+    def __init__(
+        self, clock: Clock, seen: _Seen, tasks: anyio.abc.TaskGroup, grace_s: float
+    ) -> None:
+        self._clock = clock
+        self._seen = seen
+        self._tasks = tasks
+        self._grace_s = grace_s
+        self._timers: dict[str, Timer] = {}
+        self._is_reporting = False
+
+    def for_the_end(self, limit_s: float) -> None:
+        moment = self._seen.started + limit_s + self._grace_s
+        self._set("end", moment, lambda: self._reach(Outcome.TIMEOUT))
+
+    def for_silence(self, limit_s: float) -> None:
+        heard = self._seen.last_sign
+
+        def look() -> None:
+            if self._seen.last_sign == heard:
+                self._reach(Outcome.STALLED)
+            else:
+                self.for_silence(limit_s)
+
+        self._set("silence", heard + limit_s + self._grace_s, look)
+
+    def for_long_turns(self, after_s: float, report: Reporting, progress: Report) -> None:
+        def begin() -> None:
+            self._is_reporting = True
+            self._tasks.start_soon(report, self._seen, progress)
+
+        self._set("progress", self._seen.started + after_s, begin)
+
+    def end(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+        if self._is_reporting:
+            self._tasks.cancel_scope.cancel()
+
+    def _set(self, name: str, moment: float, ring: Callable[[], None]) -> None:
+        self._timers[name] = ring_at(self._clock, moment, ring)
+
+    def _reach(self, limit: Outcome) -> None:
+        self._seen.reached = limit
+        self._tasks.cancel_scope.cancel()
 
 
 class _Seen:

@@ -12,6 +12,7 @@ import anyio
 from msgspec import UNSET, Struct
 
 from agentcanvas.agents.confined import tag_of
+from agentcanvas.agents.turn_start import is_kept, keep_start, put_back_start
 from agentcanvas.errors import SandboxError, Unpatchable
 from agentcanvas.protocol.turns import Access, Order
 from agentcanvas.sandbox.confine import Confinement, Network, View
@@ -53,15 +54,22 @@ async def place_for(
 
 async def _sandbox_for(order: Order, agent_id: str, base: Generation) -> Sandbox:
     paths = get_sandbox_paths(base.workspace, base.run_id, agent_id)
+    has_begun = bool(order.revision) and is_kept(paths, order)
     if not paths.record.exists():
-        return await prepare_sandbox(base, agent_id)
-    sandbox = await open_sandbox(base.workspace, base.run_id, agent_id)
-    if order.attempt > 1:
-        await end_leftovers(tag_of(worker_view(sandbox)))
-        await keep_attempt(sandbox, order)
-    elif order.revision and sandbox.base.number == base.number:
-        return sandbox  # a revision goes on where it ended, unless the ground has moved
-    return await restore_work(sandbox, base)
+        sandbox = await prepare_sandbox(base, agent_id)
+    else:
+        sandbox = await open_sandbox(base.workspace, base.run_id, agent_id)
+        if order.attempt > 1:
+            await end_leftovers(tag_of(worker_view(sandbox)))
+            await keep_attempt(sandbox, order)
+        # A revision goes on where the last turn ended, unless the ground has moved.
+        if has_begun or not order.revision or sandbox.base.number != base.number:
+            sandbox = await restore_work(sandbox, base)
+    if has_begun:
+        await put_back_start(sandbox)
+    elif order.revision:
+        await keep_start(sandbox, order)
+    return sandbox
 
 
 async def keep_attempt(sandbox: Sandbox, order: Order) -> Path | None:
