@@ -9,11 +9,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 from msgspec import UNSET, Struct
 
 from agentcanvas.agents.confined import tag_of
 from agentcanvas.agents.turn_start import is_kept, keep_start, put_back_start
 from agentcanvas.errors import SandboxError, Unpatchable
+from agentcanvas.proposals.apply import STATE_FOLDER, Landing
 from agentcanvas.protocol.turns import Access, Order
 from agentcanvas.sandbox.confine import Confinement, Network, View
 from agentcanvas.sandbox.diff import make_patch
@@ -22,6 +24,7 @@ from agentcanvas.sandbox.paths import get_sandbox_paths
 from agentcanvas.sandbox.prepare import Sandbox, open_sandbox, prepare_sandbox, restore_work
 from agentcanvas.sandbox.private_git import make_private_git
 from agentcanvas.sandbox.process_tree import end_leftovers
+from agentcanvas.sandbox.trees import remove_path
 from agentcanvas.sandbox.views import reader_view, worker_view
 
 
@@ -47,6 +50,8 @@ async def place_for(
     if order.access is Access.READ:
         return Place(reader_view(base, agent_id, network=network))
     sandbox = await _sandbox_for(order, agent_id, base)
+    if not order.revision:
+        await _put_in(sandbox, order.on)
     view = worker_view(sandbox, network=network)
     await make_private_git(base, view.tree, confinement.places(view).objects)
     return Place(view, sandbox)
@@ -70,6 +75,16 @@ async def _sandbox_for(order: Order, agent_id: str, base: Generation) -> Sandbox
     elif order.revision:
         await keep_start(sandbox, order)
     return sandbox
+
+
+async def _put_in(sandbox: Sandbox, patches: tuple[str, ...]) -> None:
+    """Begin with candidates: their changes are in work/ and will be part of what is handed in."""
+    landing = Landing(sandbox.work_dir)
+    for number, name in enumerate(patches):
+        patch = await anyio.Path(sandbox.base.workspace / name).read_bytes()
+        await landing.apply(f"candidate-{number}", patch, sandbox.base.tree)
+    if patches:
+        await anyio.to_thread.run_sync(remove_path, sandbox.work_dir / STATE_FOLDER)
 
 
 async def keep_attempt(sandbox: Sandbox, order: Order) -> Path | None:

@@ -146,13 +146,19 @@ class Assignment:
 
     async def _have_turn(self, key: str, revision: int) -> TurnOutcome:
         outcome = await self._take_turn(f"{key}/work", revision)
-        if not outcome.ok and outcome.failure in _WORTH_A_RETRY:
-            self._run.meter.spend_turn()
-            self._turns += 1
-            return await self._take_turn(f"{key}/work/again", revision, again=True)
-        return outcome
+        late = outcome.report.timed_out
+        if outcome.ok or not (late or outcome.failure in _WORTH_A_RETRY):
+            return outcome
+        self._run.meter.spend_turn()
+        self._turns += 1
+        # What was late gets twice the time; what failed otherwise may go better now (C1).
+        return await self._take_turn(
+            f"{key}/work/again", revision, again=True, patience=2 if late else 1
+        )
 
-    async def _take_turn(self, key: str, revision: int, *, again: bool = False) -> TurnOutcome:
+    async def _take_turn(
+        self, key: str, revision: int, *, again: bool = False, patience: int = 1
+    ) -> TurnOutcome:
         run, ask, work = self._run, self._ask, self._work
         generation = self._generation
         if generation is None and key not in run.journal:
@@ -173,8 +179,10 @@ class Assignment:
             task_id=work.task_id,
             revision=revision,
             again=again,
+            patience=patience,
             access=Access.WORK,
             generation=generation,
+            on=tuple(shelf.patch_of(run.ground.workspace, ref) for ref in ask.on),
             scope=work.scope,
             testing_required=work.testing_required,
             acceptance_criteria=work.acceptance_criteria,

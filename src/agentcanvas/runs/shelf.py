@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from agentcanvas.proposals import shelf
-from agentcanvas.proposals.model import PROPOSAL_FILE, TEST_LOG
+from agentcanvas.proposals.model import PATCH_FILE, PROPOSAL_FILE, TEST_LOG
 from agentcanvas.proposals.shelf import ProposalFolder
 from agentcanvas.protocol.records import ProposalRef
 from agentcanvas.sandbox.paths import HOME_FOLDER, checked_run_id, get_sandbox_paths, sanitised
@@ -28,6 +28,12 @@ def name_of(proposal_id: str) -> str:
 def folder_of(workspace: Path, run_id: str, proposal_id: str) -> Path:
     """Where a proposal is kept."""
     return workspace / HOME_FOLDER / "proposals" / checked_run_id(run_id) / name_of(proposal_id)
+
+
+def patch_of(workspace: Path, ref: ProposalRef) -> str:
+    """Where the patch of a kept proposal is, relative to the workspace."""
+    folder = folder_of(workspace, ref.run_id, ref.proposal_id)
+    return (folder / PATCH_FILE).relative_to(workspace).as_posix()
 
 
 async def keep(workspace: Path, ref: ProposalRef) -> ProposalFolder:
