@@ -438,11 +438,9 @@ async def test_a_flow_that_cannot_run_is_refused_with_all_its_problems(
     assert not (root / ".agentcanvas" / "sandboxes").exists()
 
 
-async def test_a_script_that_is_not_there_ends_the_run_with_its_name(root: Path) -> None:
+async def test_a_script_that_is_not_there_is_named_before_anything_starts(root: Path) -> None:
     async with engine_on(root) as engine:
         text = flow({"coder": {"kind": "script", "script": "gone.yaml"}})
-        run_id = await engine.start(order(text))
-        await rests(engine, run_id)
-        state = await engine.state(run_id)
-        assert state.status is RunStatus.STOPPED
-        assert "gone.yaml cannot be read" in state.reason
+        with pytest.raises(AgentCanvasError, match=r"gone\.yaml cannot be read"):
+            await engine.start(order(text))
+        assert await engine.runs() == ()

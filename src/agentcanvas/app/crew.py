@@ -6,7 +6,7 @@ The one place that knows which runtime a word in a flow stands for.
 from __future__ import annotations
 
 import importlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Container, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -116,9 +116,11 @@ class LocalCrew:
         )
 
 
-def check_crew(agents: tuple[Agent, ...], workspace: Path) -> None:
-    """Refuse a team before anything starts, with the sentence that a run would end with."""
+def check_crew(agents: tuple[Agent, ...], workspace: Path, functions: Container[str] = ()) -> None:
+    """Refuse a team before anything starts; ``functions`` are agents that need no runtime."""
     for agent in agents:
+        if agent.id in functions:
+            continue
         said = agent.runtime or Said()
         known = {"command": said.command, "script": said.script, "python": said.call, "human": True}
         if not known.get(said.kind):

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from agentcanvas.app.crew import LocalCrew
+from agentcanvas.app.crew import LocalCrew, check_crew
 from agentcanvas.app.lines import Lines
 from agentcanvas.app.remote import RemoteOffice
 from agentcanvas.app.server import PORT, ServerInfo, find_server, serve_beside
@@ -69,6 +69,7 @@ async def open_engine(
             crew=LocalCrew(lines, clock, limits=limits, functions=functions),
             patterns={pattern.id: pattern for pattern in PATTERNS},
             advice=lambda flow: advice(flow, os.environ),
+            vet=lambda flow: check_crew(flow.agents, root, functions or ()),
         )
         async with Engine.open(equipment, confine, resume=resume) as engine:
             yield engine, store

@@ -73,6 +73,8 @@ class Equipment:
     patterns: Mapping[str, Pattern]
     advice: Callable[[Flow], Sequence[str]] = lambda _: ()
     """What the user should know before a flow runs here."""
+    vet: Callable[[Flow], None] = lambda _: None
+    """Refuses a flow whose team cannot be brought together."""
 
 
 def sound_flow(order: RunOrder, patterns: Mapping[str, Pattern]) -> Flow:
