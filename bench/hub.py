@@ -15,26 +15,33 @@ from tempfile import TemporaryDirectory
 import anyio
 
 from agentcanvas.clock import SystemClock
+from agentcanvas.hub.agent import Agent, Task
 from agentcanvas.hub.broker import Receipt, Settlement
 from agentcanvas.hub.brokers.embedded import EmbeddedBroker
+from agentcanvas.hub.connecting import connect
 from agentcanvas.hub.delivery import DeliveryRules
 from agentcanvas.hub.events import posted
 from agentcanvas.hub.guard import Principal
 from agentcanvas.hub.hub import Hub, Link
+from agentcanvas.hub.transports.memory import dialing
 from agentcanvas.protocol.envelope import AgentRef, Envelope
 from agentcanvas.protocol.ids import new_id
 from agentcanvas.protocol.kinds import Kind, StatusQuery
 from agentcanvas.store import Store
-from bench.harness import Contender, Contest, times_better, times_worse
+from bench.harness import Contender, Contest, Figure, times_better, times_worse
 
 SENDERS = 512
 TURNS = 2
 MESSAGES = SENDERS * TURNS
 SHALLOW, DEEP = 10, 10_000
 SENDER = Principal("sender")
+ASKERS = 64
+PINGS = 200
+FLOOD_AT_ONCE = 64
+_CLOCK = SystemClock()
 
 
-def message() -> Envelope:
+def message(priority: int = 5) -> Envelope:
     """Make a message of 830 bytes."""
     return Envelope(
         id=new_id(),
@@ -43,6 +50,7 @@ def message() -> Envelope:
         sender=AgentRef(SENDER.id),
         recipient=AgentRef("receiver"),
         session="default",
+        priority=priority,
         body=StatusQuery(query_type="x" * 590),
     )
 
@@ -127,6 +135,73 @@ async def batches(folder: Path, depth: int = 0) -> AsyncIterator[Callable[[], Aw
         yield work
 
 
+@asynccontextmanager
+async def tasks(folder: Path) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """Give an agent tasks through the SDK, and wait for their results, many at once."""
+    agent = Agent("receiver", max_parallel=ASKERS)
+
+    @agent.task("echo")
+    async def echo(task: Task) -> object:
+        return task.input
+
+    async with (
+        an_open_hub(folder) as (hub, link),
+        agent.working(dialing(hub, Principal("receiver"), window=4 * ASKERS), _CLOCK),
+        connect(dialing(hub, SENDER), SENDER.id, clock=_CLOCK) as client,
+    ):
+        del link  # the agent has taken its place
+
+        async def ask() -> None:
+            for _ in range(MESSAGES // ASKERS // 4):
+                await client.request("receiver", "echo", "x" * 590)
+
+        async def work() -> None:
+            async with anyio.create_task_group() as group:
+                for _ in range(ASKERS):
+                    group.start_soon(ask)
+
+        yield work
+
+
+@asynccontextmanager
+async def pings(folder: Path, *, flooded: bool) -> AsyncIterator[Callable[[], Awaitable[float]]]:
+    """Take the 99th percentile of the time from sending an urgent message to receiving it."""
+    async with an_open_hub(folder) as (hub, link):
+        arrived: dict[str, anyio.Event] = {}
+
+        async def receive_all() -> None:
+            async with anyio.create_task_group() as group:
+                while True:
+                    parcels = await link.receive(64)
+                    for parcel in parcels:
+                        if parcel.envelope.id in arrived:
+                            arrived[parcel.envelope.id].set()
+                    numbers = [parcel.number for parcel in parcels]
+                    group.start_soon(link.settle, numbers, Settlement.TAKEN)
+
+        async def flood() -> None:
+            while True:
+                await hub.send_all(SENDER, [message(priority=1) for _ in range(FLOOD_AT_ONCE)])
+
+        async def work() -> float:
+            times = []
+            async with anyio.create_task_group() as group:
+                group.start_soon(receive_all)
+                if flooded:
+                    group.start_soon(flood)
+                for _ in range(PINGS):
+                    ping = message(priority=9)
+                    arrived[ping.id] = anyio.Event()
+                    before = _CLOCK.monotonic()
+                    await hub.send(SENDER, ping)
+                    await arrived.pop(ping.id).wait()
+                    times.append(_CLOCK.monotonic() - before)
+                group.cancel_scope.cancel()
+            return sorted(times)[PINGS * 99 // 100] * 1000
+
+        yield work
+
+
 def contests(*, quick: bool) -> Iterator[Contest]:
     """The bars of the hub in process."""
     del quick
@@ -175,6 +250,39 @@ def contests(*, quick: bool) -> Iterator[Contest]:
                     lambda: batches(deep, DEEP),
                     operations=MESSAGES,
                     bar=times_worse(1.3, than=f"{SHALLOW} waiting"),
+                ),
+            ],
+        )
+
+        asked = place()
+        yield Contest(
+            name="a task and its result, through the SDK",
+            baseline="bare store append",
+            contenders=[
+                Contender.opened(
+                    "bare store append", lambda: bare_writes(bare), operations=MESSAGES
+                ),
+                Contender.opened(
+                    f"SDK, {ASKERS} at once",
+                    lambda: tasks(asked),
+                    operations=MESSAGES // 4,
+                    bar=times_better(0.03, than="bare store append"),
+                ),
+            ],
+            note="three durable messages (task, accept, result), each acknowledged",
+        )
+
+        quiet, loud = place(), place()
+        yield Contest(
+            name="an urgent message under a flood of others",
+            baseline="nothing else",
+            figure=Figure("ms, 99th percentile"),
+            contenders=[
+                Contender.opened("nothing else", lambda: pings(quiet, flooded=False)),
+                Contender.opened(
+                    "flood of low priority",
+                    lambda: pings(loud, flooded=True),
+                    bar=times_worse(5, than="nothing else"),
                 ),
             ],
         )

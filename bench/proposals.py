@@ -13,12 +13,50 @@ from tempfile import TemporaryDirectory
 
 from agentcanvas.proposals import quarantine
 from agentcanvas.proposals.apply import Landing
+from agentcanvas.proposals.collisions import collisions
+from agentcanvas.proposals.footprint import footprint
+from agentcanvas.proposals.radar import Radar, Waiting
+from agentcanvas.proposals.secrets import secrets_in
+from agentcanvas.proposals.ways import Commit, Message, Way, Worktree
 from bench.harness import Contender, Contest, Figure, at_most, times_worse
 
 TEXT = "".join(f"line {n}\n" for n in range(60))
 CHANGED = TEXT.replace("line 30\n", "line thirty\n")
 EDITED = TEXT.replace("line 5\n", "line five, by the user\n")
 PER_FOLDER = 20
+WORKTREE = Worktree()
+COMMIT = Commit(Message(summary="A change", proposal_id="p", run_id="r", agent_id="a"))
+
+
+class Crowd:
+    """Proposals that wait in one workspace, some of them on files that have moved."""
+
+    def __init__(self, folder: Path, *, waiting: int, files: int, drifted: int) -> None:
+        names = [f"d{n // PER_FOLDER}/f{n}.txt" for n in range(waiting * files)]
+        self.workspace = _tree(folder / "workspace", dict.fromkeys(names, TEXT))
+        base = _tree(folder / "base", dict.fromkeys(names, TEXT))
+        self.radar = Radar(self.workspace)
+        self.patches = []
+        for number in range(waiting):
+            own = names[number * files : (number + 1) * files]
+            patch = _diff(folder / f"p{number}", own)
+            self.patches.append(patch)
+            self.radar.watch(Waiting(f"p{number}", patch, base, generation=1, evidence=1))
+            if number < drifted:
+                _tree(self.workspace, dict.fromkeys(own, EDITED))
+
+    async def recheck(self) -> None:
+        await self.radar.recheck(1)
+
+    def meet(self) -> None:
+        collisions({str(n): footprint(patch) for n, patch in enumerate(self.patches)})
+
+    def plain_git(self) -> None:
+        """One check a proposal, which says neither what merges nor what is stale."""
+        for patch in self.patches:
+            subprocess.run(
+                ["git", "apply", "--check", "-"], cwd=self.workspace, input=patch, check=True
+            )
 
 
 class Setup:
@@ -33,11 +71,24 @@ class Setup:
         self.patch = _diff(folder, self.touched)
         self._numbers = itertools.count()
 
-    async def apply_and_undo(self) -> None:
+    async def apply_and_undo(self, way: Way = WORKTREE) -> None:
         landing, name = Landing(self.workspace), f"p{next(self._numbers)}"
-        await landing.apply(name, self.patch, self.base)
+        await landing.apply(name, self.patch, self.base, way=way)
         await landing.undo(name)
         await landing.forget(name)
+
+    async def commit_and_revert(self) -> None:
+        await self.apply_and_undo(COMMIT)
+
+    def become_repository(self) -> None:
+        for command in (
+            ("init", "-q"),
+            ("config", "user.name", "Ada"),
+            ("config", "user.email", "ada@analytical.org"),
+            ("add", "-A"),
+            ("commit", "-q", "-m", "start"),
+        ):
+            subprocess.run(["git", *command], cwd=self.workspace, check=True)
 
     def plain_git(self) -> None:
         """What is neither safe nor atomic, and keeps nothing."""
@@ -92,6 +143,18 @@ def contests(*, quick: bool) -> Iterator[Contest]:
                 ],
                 note="git apply is not atomic, and checks neither paths nor the user's edits",
             )
+    with TemporaryDirectory() as folder:
+        setup = Setup(Path(folder), files=1_000, touched=20)
+        setup.become_repository()
+        yield Contest(
+            name="apply 20 files and undo it, with a commit for each",
+            baseline="files alone",
+            contenders=[
+                Contender("files alone", setup.apply_and_undo),
+                Contender("with commits", setup.commit_and_revert),
+            ],
+        )
+    yield from _crowds(quick=quick)
     with TemporaryDirectory() as folder, _counting_git(Path(folder)) as count:
         setup = Setup(Path(folder), files=200, touched=20)
         for name in setup.touched[:10]:
@@ -100,6 +163,36 @@ def contests(*, quick: bool) -> Iterator[Contest]:
             name="git processes an apply, 10 of 20 files merged",
             figure=Figure("processes", better="lower"),
             contenders=[Contender("ours", _processes(setup, count), bar=at_most(6))],
+        )
+
+
+def _crowds(*, quick: bool) -> Iterator[Contest]:
+    waiting, files = (20, 50) if quick else (200, 50)
+    for drifted, bar in ((0, 1.0), (waiting // 10, 1.5), (waiting, None)):
+        with TemporaryDirectory() as folder:
+            crowd = Crowd(Path(folder), waiting=waiting, files=files, drifted=drifted)
+            yield Contest(
+                name=f"re-check {waiting} proposals of {files} files, {drifted} of them to merge",
+                baseline="git apply --check for each",
+                contenders=[
+                    Contender("git apply --check for each", crowd.plain_git),
+                    Contender(
+                        "ours",
+                        crowd.recheck,
+                        bar=times_worse(bar, than="git apply --check for each") if bar else None,
+                    ),
+                ],
+            )
+    with TemporaryDirectory() as folder:
+        crowd = Crowd(Path(folder), waiting=waiting, files=files, drifted=0)
+        text = b"".join(crowd.patches)
+        yield Contest(
+            name=f"look through {waiting} proposals of {files} files",
+            baseline="collisions",
+            contenders=[
+                Contender("collisions", crowd.meet),
+                Contender("secrets", lambda: secrets_in(text)),
+            ],
         )
 
 

@@ -1,7 +1,8 @@
-"""Sandboxes: how fast one is made, compared, and entered.
+"""Sandboxes: how fast one is made, made again, compared, and entered.
 
 The reference for making one is two ``cp -a`` (input/ and work/), for comparing it ``git diff
---no-index``, for entering it a plain process. Trees are not removed between rounds: ext4 is slow to
+--no-index``, for entering it a plain process. Made again is: from the trees of one that is over, in
+which an agent has changed some files. Trees are not removed between rounds: ext4 is slow to
 give out inodes that were just freed, which would judge the disk.
 """
 
@@ -25,7 +26,7 @@ from agentcanvas.sandbox.confine import Command, Confinement, View
 from agentcanvas.sandbox.diff import make_patch
 from agentcanvas.sandbox.generation import Generation, take_generation
 from agentcanvas.sandbox.pick import pick
-from agentcanvas.sandbox.prepare import Sandbox, prepare_sandbox
+from agentcanvas.sandbox.prepare import Sandbox, prepare_sandbox, retire_sandbox
 from agentcanvas.sandbox.process import start_confined
 from bench.harness import Contender, Contest, Figure, at_most, times_better
 
@@ -85,12 +86,14 @@ class Preparing:
         begun = time.perf_counter()
         base = await take_generation(self.workspace, next(runs))
         frozen = time.perf_counter()
-        await prepare_sandbox(base, "coder")
+        sandbox = await prepare_sandbox(base, "coder")
         prepared = time.perf_counter()
+        recycled = await recycling(self.workspace, sandbox)
         if not copy_first:
             reference = seconds_of(self.copy_twice)
         return {
             "prepare": (prepared - frozen) / reference,
+            "recycled": recycled / reference,
             "first of a run": (prepared - begun) / reference,
         }
 
@@ -99,6 +102,17 @@ class Preparing:
         for _ in range(2):
             target = self.original.with_name(f"copy{next(self.copies)}")
             subprocess.run(["cp", "-a", self.original, target], check=True)
+
+
+async def recycling(workspace: Path, sandbox: Sandbox) -> float:
+    """Give a sandbox up that was worked in, and time the next run's, which has its trees."""
+    change(sandbox)
+    if not await retire_sandbox(sandbox):
+        raise RuntimeError("the pool took nothing; the figure would be of something else")
+    later = await take_generation(workspace, next(runs), previous=sandbox.base)
+    begun = time.perf_counter()
+    await prepare_sandbox(later, "coder")
+    return time.perf_counter() - begun
 
 
 def seconds_of(work: Callable[[], object]) -> float:
@@ -116,9 +130,11 @@ def preparing(original: Path, workspace: Path, files: int) -> Contest:
         figure=RATIO,
         contenders=[
             Contender("prepare", partial(trial.take, "prepare"), bar=at_most(0.5)),
+            Contender("recycled", partial(trial.take, "recycled"), bar=at_most(0.1)),
             Contender("first of a run", partial(trial.take, "first of a run")),
         ],
-        note="prepare: input/ and work/ on a generation; first of a run: freezing it included",
+        note="prepare: input/ and work/ on a generation; recycled: from trees of the pool; "
+        "first of a run: freezing it included",
     )
 
 
@@ -150,11 +166,16 @@ async def changed_sandbox(workspace: Path) -> Sandbox:
     """Prepare a sandbox and change some of its files."""
     base: Generation = await take_generation(workspace, next(runs))
     sandbox = await prepare_sandbox(base, "coder")
-    paths = sorted(base.seen)
+    change(sandbox)
+    return sandbox
+
+
+def change(sandbox: Sandbox) -> None:
+    """Change some files, as an agent would."""
+    paths = sorted(sandbox.base.seen)
     for path in paths[:: len(paths) // CHANGED][:CHANGED]:
         file = sandbox.work_dir / path.decode()
         file.write_text(file.read_text() + "changed = True\n")
-    return sandbox
 
 
 def entering(folder: Path) -> Iterator[Contest]:

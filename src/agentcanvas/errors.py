@@ -25,21 +25,29 @@
     │   │   ├── CannotDecrypt
     │   │   └── Replayed
     │   │       └── Repeated
+    │   ├── NotApproved                            a person said no, or nobody can be asked
     │   ├── ScopeViolation
+    │   ├── EgressRefused                          a request that leads where it may not
     │   └── UnsafePatch                            carries one breach a path
     ├── ExecutionError           agent_error
+    │   ├── TaskFailed                             another agent's task ended badly
+    │   ├── TaskRejected                           another agent did not take a task
     │   ├── StageEnded                             a limit of the run was reached
     │   ├── RunDiverged                            a replay asked for something else
     │   └── Unpatchable                            a change that no patch can carry
     ├── DeadlineExceeded         timeout_error
     └── ResourceError            system_error
         ├── Overloaded                             an inbox is full; send again later
+        ├── RateLimited                            too many messages along an edge
+        ├── CircuitOpen                            a recipient failed too often lately
         ├── Undeliverable                          kept as a dead letter
         ├── AgentLost                              an agent with work in hand fell silent
         ├── Disconnected                           the connection is gone
+        │   └── Replaced                           by a newer one of the same agent
         ├── ApplyError                             the workspace is as it was before
         │   ├── ApplyConflict    user_error        carries one reason a path
         │   ├── ApplyFailed                        disk, permissions, or changed meanwhile
+        │   ├── LandingRefused   user_error        the user's git is not ready for a commit
         │   ├── UnknownTransaction user_error
         │   └── GitUnusable
         ├── SandboxError                           no place to work in could be made
@@ -279,10 +287,26 @@ class Repeated(Replayed):
     """The very same signed message once more, as a resend would be; it was taken the first time."""
 
 
+class NotApproved(PermissionDenied):
+    """A message that needs a person's consent and did not get it (H6)."""
+
+    code = "NOT_APPROVED"
+
+
 class ScopeViolation(PermissionDenied):
     """A change outside the files a task may touch (S8)."""
 
     code = "SCOPE_VIOLATION"
+
+
+class EgressRefused(PermissionDenied):
+    """A request through the egress proxy that leads where it may not; ``status`` answers it."""
+
+    code = "EGRESS_REFUSED"
+
+    def __init__(self, sentence: str, *, status: int = 403) -> None:
+        super().__init__(sentence)
+        self.status = status
 
 
 class UnsafePatch(PermissionDenied):
@@ -302,6 +326,31 @@ class ExecutionError(AgentCanvasError):
     error_type = ErrorType.EXECUTION
     code = "EXECUTION_ERROR"
     recoverable = True
+
+
+class TaskFailed(ExecutionError):
+    """A task that another agent took ended badly; ``error_code`` is the code it gave."""
+
+    code = "TASK_FAILED"
+
+    def __init__(self, sentence: str, *, error_code: str = "", retry_possible: bool = True) -> None:
+        super().__init__(sentence)
+        self.error_code = error_code
+        self.retry_possible = retry_possible
+
+
+class TaskRejected(ExecutionError):
+    """Another agent did not take a task; ``suggested_agents`` are those it thinks would."""
+
+    code = "TASK_REJECTED"
+    recoverable = False
+
+    def __init__(
+        self, sentence: str, *, reason: str = "", suggested_agents: Sequence[str] = ()
+    ) -> None:
+        super().__init__(sentence)
+        self.reason = reason
+        self.suggested_agents = tuple(suggested_agents)
 
 
 class Unpatchable(ExecutionError):
@@ -348,6 +397,18 @@ class Overloaded(ResourceError):
     code = "OVERLOADED"
 
 
+class RateLimited(ResourceError):
+    """More messages along an edge than its limit allows; the sentence says when to go on (I5)."""
+
+    code = "RATE_LIMITED"
+
+
+class CircuitOpen(ResourceError):
+    """A recipient failed too often; it is left alone for a while (H4, H11)."""
+
+    code = "CIRCUIT_OPEN"
+
+
 class Undeliverable(ResourceError):
     """A message was not taken over in time or in as many tries as it had; it is kept (H2)."""
 
@@ -365,6 +426,13 @@ class Disconnected(ResourceError):
     """The connection was closed, by either side or by a newer one of the same agent (D36)."""
 
     code = "DISCONNECTED"
+
+
+class Replaced(Disconnected):
+    """A newer connection of the same agent took over; to come back would throw that one out."""
+
+    code = "REPLACED"
+    recoverable = False
 
 
 class ApplyError(ResourceError):
@@ -389,6 +457,14 @@ class ApplyFailed(ApplyError):
     """Something failed in the middle and everything was rolled back."""
 
     code = "APPLY_FAILED"
+
+
+class LandingRefused(ApplyError):
+    """A commit or branch cannot be made in the user's repository as it is now (D16)."""
+
+    category = ErrorCategory.USER
+    error_type = ErrorType.VALIDATION
+    code = "LANDING_REFUSED"
 
 
 class UnknownTransaction(ApplyError):

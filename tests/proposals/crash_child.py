@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import traceback
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -23,9 +24,19 @@ import anyio.to_thread
 
 from agentcanvas.errors import AgentCanvasError
 from agentcanvas.proposals.apply import Landing
+from agentcanvas.proposals.ways import Branch, Commit, Message, Way, Worktree
 
 NOBODY = 65534
-WATCHED = ("transaction.py", "journal.py", "tree.py")
+WATCHED = (
+    *("transaction.py", "journal.py", "tree.py", "sealing.py", "sealer.py", "index_lock.py"),
+    *("repository.py", "apply.py"),
+)
+MESSAGE = Message(summary="A change", proposal_id="p", run_id="r", agent_id="a")
+WAYS: dict[str, Way] = {
+    "worktree": Worktree(),
+    "commit": Commit(MESSAGE),
+    "branch": Branch("side", MESSAGE),
+}
 
 
 class _Killer:
@@ -61,10 +72,12 @@ def work(order: dict[str, Any], steps: Path) -> str:
         threading.settrace(_Killer(line).trace)
     landing = Landing(Path(order["workspace"]), step=step)
     arguments = list(order.get("arguments", []))
+    options: dict[str, Any] = {}
     if order["call"] == "apply":
         arguments = [arguments[0], Path(arguments[1]).read_bytes(), Path(arguments[2])]
+        options = {"way": WAYS[order.get("way", "worktree")]}
     try:
-        anyio.run(getattr(landing, order["call"]), *arguments)
+        anyio.run(partial(getattr(landing, order["call"]), *arguments, **options))
     except AgentCanvasError as problem:
         return f"{type(problem).__name__}: {problem}"
     return ""

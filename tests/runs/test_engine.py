@@ -187,3 +187,32 @@ async def test_a_repository_that_is_red_for_its_own_reasons_can_be_done_with(roo
         state = await engine.state(run_id)
         assert state.status is RunStatus.DONE
         assert len(state.tasks) == 1
+
+
+@pytest.mark.req("D16")
+async def test_a_flow_may_land_by_a_commit_and_take_it_back_by_another(root: Path) -> None:
+    git(root, "config", "user.name", "User")
+    git(root, "config", "user.email", "user@example.invalid")
+    flow = solo("echo hello world > greeting.txt") + "land: commit\n"
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(flow))
+        await until_it_rests(engine, run_id)
+        await judged(engine, run_id, decision="apply")
+        state = await engine.state(run_id)
+        assert state.commit == git(root, "rev-parse", "HEAD")
+        assert f"Run: {run_id}" in git(root, "log", "-1", "--format=%B")
+        assert git(root, "status", "--porcelain") == ""
+        await engine.undo(run_id)
+        assert (root / "greeting.txt").read_text() == "hello\n"
+        assert git(root, "status", "--porcelain") == ""
+
+
+async def test_a_secret_and_a_file_that_runs_by_itself_are_pointed_out(root: Path) -> None:
+    command = "echo token=ghp_0123456789abcdefghijABCDEFGHIJ456789 > greeting.txt; echo x > .envrc"
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(solo(command)))
+        await until_it_rests(engine, run_id)
+        (ask,) = await engine.asks(run_id)
+        assert "Look closely at" in ask.text
+        assert ".envrc" in ask.text.partition("Look closely at")[2]
+        assert "ghp_0123456789abcdefghijABCDEFGHIJ456789" not in ask.text

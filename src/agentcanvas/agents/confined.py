@@ -158,6 +158,8 @@ def end_of(ending: Ending, what: str, limits: Limits, last_words: str = "") -> E
         return End(Outcome.STALLED, sentence, FailureClass.TIMEOUT)
     if ending.cause is Cause.STOPPED:
         return End(Outcome.CANCELLED, f"{what} was stopped{said}", FailureClass.CANCELLED)
+    if ending.cause is not Cause.EXITED:  # it took more of the machine than it may
+        return End(Outcome.FAILED, f"{what} was stopped: {ending.reason}", FailureClass.CRASH)
     if ending.exit_code == 0:
         return End(Outcome.OK)
     return End(Outcome.FAILED, f"{what} {_exit(ending.exit_code)}{said}", FailureClass.CRASH)

@@ -24,6 +24,7 @@ from agentcanvas.sandbox.paths import get_sandbox_paths
 from agentcanvas.sandbox.prepare import Sandbox, open_sandbox, prepare_sandbox, restore_work
 from agentcanvas.sandbox.private_git import make_private_git
 from agentcanvas.sandbox.process_tree import end_leftovers
+from agentcanvas.sandbox.provision import provide, provide_reading
 from agentcanvas.sandbox.trees import remove_path
 from agentcanvas.sandbox.views import reader_view, worker_view
 
@@ -48,11 +49,13 @@ async def place_for(
         return None
     base = await load_generation(workspace, order.run_id, order.generation)
     if order.access is Access.READ:
-        return Place(reader_view(base, agent_id, network=network))
+        provided = await provide_reading(base, confinement)
+        return Place(reader_view(base, agent_id, network=network, read_only=provided.binds))
     sandbox = await _sandbox_for(order, agent_id, base)
     if not order.revision:
         await _put_in(sandbox, order.on)
-    view = worker_view(sandbox, network=network)
+    provided = await provide(base, sandbox.work_dir, confinement)
+    view = worker_view(sandbox, network=network, read_only=provided.binds)
     await make_private_git(base, view.tree, confinement.places(view).objects)
     return Place(view, sandbox)
 

@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import msgspec
 from anyio import to_thread
 
-from agentcanvas.errors import ApplyFailed, ValidationError
+from agentcanvas.clock import Clock, SystemClock
+from agentcanvas.errors import ApplyConflict, ApplyFailed, ValidationError
+from agentcanvas.proposals.chain import UNDO, named
 from agentcanvas.proposals.journal import (
     STAGING,
     Action,
@@ -28,12 +30,14 @@ from agentcanvas.proposals.journal import (
     checked_name,
     nothing_to_undo,
 )
-from agentcanvas.proposals.merge import Conflict, plan
+from agentcanvas.proposals.merge import Conflict, Plan, plan
 from agentcanvas.proposals.patch import Change, inspect
 from agentcanvas.proposals.policy import Breach, Policy
 from agentcanvas.proposals.quarantine import PREFIX, Quarantine
-from agentcanvas.proposals.transaction import Recovery, Transaction
+from agentcanvas.proposals.sealer import Sealer
+from agentcanvas.proposals.transaction import Recovery, Seal, Transaction
 from agentcanvas.proposals.tree import Tree
+from agentcanvas.proposals.ways import Branch, Way, Worktree
 from agentcanvas.protocol.records import ChangedFile
 
 if TYPE_CHECKING:
@@ -41,17 +45,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STATE_FOLDER: Final = ".agentcanvas"
-UNDO: Final = ".undo"
+WORKTREE: Final = Worktree()
 T = TypeVar("T")
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """What a transaction did; ``merged`` are the files in which edits of the user were kept."""
+    """What a transaction did; ``merged`` are the files in which edits of the user were kept.
+
+    ``commit`` is the commit it made, and ``ref`` the branch that holds it, HEAD if none does.
+    """
 
     transaction: str
     action: Action
     changed_files: tuple[ChangedFile, ...]
     merged: tuple[str, ...] = ()
+    commit: str | None = None
+    ref: str | None = None
 
 
 class Standing(StrEnum):
@@ -92,19 +101,27 @@ class Landing:
         workspace: Path,
         *,
         policy: Policy | None = None,
+        clock: Clock | None = None,
         step: Callable[[str], None] = _no_step,
     ) -> None:
         self._workspace = workspace
         self._policy = policy or Policy()
         self._step = step
         self._state = workspace / STATE_FOLDER / "apply"
+        self._sealer = Sealer(workspace, self._state, clock or SystemClock(), step)
 
     async def check(self, patch: bytes, base: Path, *, policy: Policy | None = None) -> Forecast:
         """What ``apply`` would do or say: a forecast, for the workspace may change meanwhile."""
         return await self._in_thread(partial(self._check, patch, base, policy or self._policy))
 
     async def apply(
-        self, transaction: str, patch: bytes, base: Path, *, policy: Policy | None = None
+        self,
+        transaction: str,
+        patch: bytes,
+        base: Path,
+        *,
+        policy: Policy | None = None,
+        way: Way = WORKTREE,
     ) -> Receipt:
         """Land ``patch``, made on the contents of ``base``, or raise and leave all as it is.
 
@@ -115,7 +132,7 @@ class Landing:
         if name.endswith(UNDO):
             raise ValidationError(f"A transaction's name cannot end in {UNDO}: {name}.")
         return await self._in_thread(
-            partial(self._apply, name, patch, base, policy or self._policy)
+            partial(self._apply, name, patch, base, policy or self._policy, way)
         )
 
     async def undo(self, transaction: str) -> Receipt:
@@ -157,13 +174,16 @@ class Landing:
             conflicts=planned.conflicts,
         )
 
-    def _apply(self, name: str, patch: bytes, base: Path, policy: Policy) -> Receipt:
+    def _apply(self, name: str, patch: bytes, base: Path, policy: Policy, way: Way) -> Receipt:
         with self._exclusively() as here:
             if (done := self._lookup(name)) is not None:
                 return done
             with Tree(base) as basis, self._quarantine(policy) as git:
                 changes = inspect(patch, basis, policy, world=here, quarantine=git).insist()
-                return self._land(name, Action.APPLY, changes, here, git)
+                with self._sealer.seal(name, way, changes, git) as seal:
+                    # A branch takes the change without the working tree.
+                    here_too = () if isinstance(way, Branch) else changes
+                    return self._land(name, Action.APPLY, here_too, here, git, seal=seal)
 
     def _undo(self, name: str) -> Receipt:
         with self._exclusively() as here:
@@ -176,15 +196,28 @@ class Landing:
                 Change(os.fsencode(move.path), before=new, after=old)
                 for move, old, new in self._files(name).contents(landed)
             ]
-            with self._quarantine(self._policy) as git:
-                return self._land(name + UNDO, Action.UNDO, changes, here, git)
+            try:
+                with (
+                    self._quarantine(self._policy) as git,
+                    self._sealer.unseal(name + UNDO, landed, git) as seal,
+                ):
+                    return self._land(name + UNDO, Action.UNDO, changes, here, git, seal=seal)
+            except ApplyConflict as conflict:
+                raise named(conflict, landed, self._journals()) from None
 
     def _land(
-        self, name: str, action: Action, changes: Sequence[Change], here: Tree, git: Quarantine
+        self,
+        name: str,
+        action: Action,
+        changes: Sequence[Change],
+        here: Tree,
+        git: Quarantine,
+        *,
+        seal: Seal | None,
     ) -> Receipt:
-        planned = plan(changes, here, git).insist()
+        planned = plan(changes, here, git).insist() if changes else Plan(())
         transaction = Transaction(here, self._files(name))
-        return _receipt(transaction.run(name, action, planned, self._fresh_quarantine))
+        return _receipt(transaction.run(name, action, planned, self._fresh_quarantine, seal))
 
     def _recover(self) -> tuple[Recovery, ...]:
         self._refuse_links()
@@ -195,6 +228,7 @@ class Landing:
 
     def _settle(self, here: Tree) -> Iterator[Recovery]:
         """Look for staging areas: a transaction that is settled has none any more."""
+        self._sealer.release_locks()
         for folder in sorted(self._state.iterdir()):
             if folder.name.startswith(PREFIX):
                 shutil.rmtree(folder, ignore_errors=True)
@@ -204,10 +238,24 @@ class Landing:
             journal = files.read()
             if journal is None:
                 files.remove()  # it was never more than staged
-            elif journal.state is JournalState.COMMITTING:
+            elif journal.state is JournalState.COMMITTING and not self._sealer.was_closed(journal):
                 yield self._roll_back(Transaction(here, files), journal)
             else:
-                yield Transaction(here, files).tidy(journal)
+                yield Transaction(here, files).tidy(self._completed(files, journal))
+
+    def _completed(self, files: TransactionFolder, journal: Journal) -> Journal:
+        """The commit is there, so the crash came after the files: let the index follow."""
+        if journal.state is JournalState.DONE:
+            return journal
+        self._sealer.catch_up(journal)
+        done = msgspec.structs.replace(journal, state=JournalState.DONE)
+        files.write(done)
+        return done
+
+    def _journals(self) -> Iterator[Journal]:
+        for file in self._state.glob("*/journal.json"):
+            if (journal := self._files(file.parent.name).read()) is not None:
+                yield journal
 
     def _roll_back(self, transaction: Transaction, journal: Journal) -> Recovery:
         try:
@@ -280,4 +328,6 @@ def _receipt(journal: Journal) -> Receipt:
         action=journal.action,
         changed_files=journal.changed_files,
         merged=journal.merged,
+        commit=journal.sealed.new if journal.sealed else None,
+        ref=journal.sealed.ref if journal.sealed else None,
     )

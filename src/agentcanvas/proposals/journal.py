@@ -17,13 +17,14 @@ import os
 import re
 import shutil
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 
 from agentcanvas.errors import ApplyFailed, UnknownTransaction, ValidationError
 from agentcanvas.proposals.policy import Policy
 from agentcanvas.proposals.tree import Entry, Mode
+from agentcanvas.proposals.ways import Message
 from agentcanvas.protocol.records import ChangedFile, ChangeStatus
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 STAGING: Final = "new"
 BACKUPS: Final = "old"
 _ANYWHERE: Final = Policy(left_out=())
+ObjectId = Annotated[str, msgspec.Meta(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")]
 _NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 
 
@@ -75,6 +77,36 @@ class Move(msgspec.Struct, frozen=True):
         return ChangeStatus.DELETED if self.new is None else ChangeStatus.MODIFIED
 
 
+class Listing(msgspec.Struct, frozen=True):
+    """A file as git's index lists it."""
+
+    mode: Annotated[str, msgspec.Meta(pattern=r"^(100644|100755|120000)\Z")]
+    oid: ObjectId
+
+
+class Entered(msgspec.Struct, frozen=True):
+    """One path of the user's index, from the top of the repository; None where there is none."""
+
+    path: str
+    old: Listing | None
+    new: Listing | None
+
+
+class Sealed(msgspec.Struct, frozen=True):
+    """A ref that moves together with the files (D16); its move is the commit point then.
+
+    ``old`` and ``new`` are commits, None where the ref does not exist. ``entered`` are the paths of
+    the user's index that follow; a branch that is not checked out has none.
+    """
+
+    ref: Annotated[str, msgspec.Meta(pattern=r"^(HEAD|refs/heads/[^\s~^:?*\[\\]+)\Z")]
+    old: ObjectId | None
+    new: ObjectId | None
+    message: Message
+    entered: tuple[Entered, ...] = ()
+    is_branch: bool = False
+
+
 class Journal(msgspec.Struct, frozen=True):
     """journal.json; ``made`` are the folders that did not exist before, outermost first."""
 
@@ -84,6 +116,7 @@ class Journal(msgspec.Struct, frozen=True):
     moves: tuple[Move, ...]
     made: tuple[str, ...] = ()
     merged: tuple[str, ...] = ()
+    sealed: Sealed | None = None
 
     @property
     def changed_files(self) -> tuple[ChangedFile, ...]:
@@ -140,7 +173,9 @@ class TransactionFolder:
             journal = msgspec.json.decode(data, type=Journal)
         except msgspec.DecodeError as problem:
             raise self._damaged(str(problem)) from problem
-        for path in (*(move.path for move in journal.moves), *journal.made):
+        entered = journal.sealed.entered if journal.sealed else ()
+        paths = [*(move.path for move in journal.moves), *(each.path for each in entered)]
+        for path in (*paths, *journal.made):
             if breach := _ANYWHERE.path_breach(os.fsencode(path)):
                 raise self._damaged(breach.sentence)
         return journal

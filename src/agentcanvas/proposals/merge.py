@@ -18,11 +18,11 @@ from agentcanvas.proposals.policy import show
 from agentcanvas.proposals.tree import ObstacleError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from agentcanvas.proposals.patch import Change
     from agentcanvas.proposals.quarantine import Quarantine
-    from agentcanvas.proposals.tree import Entry, Tree
+    from agentcanvas.proposals.tree import Entry, Place
 
 
 class ConflictKind(StrEnum):
@@ -80,15 +80,16 @@ class Plan:
         )
 
 
-def plan(changes: Sequence[Change], workspace: Tree, quarantine: Quarantine) -> Plan:
+def plan(changes: Sequence[Change], workspace: Place, quarantine: Quarantine) -> Plan:
     """Find out what the changes mean here and now."""
     removed = frozenset(change.path for change in changes if change.after is None)
+    made = frozenset(change.path for change in changes if change.after is not None)
     writes: list[Write] = []
     drifted: list[tuple[Change, Entry | None]] = []
     conflicts: list[Conflict] = []
     for change in changes:
         try:
-            now = _look(workspace, change.path, removed)
+            now = _look(workspace, change, removed, made)
         except ObstacleError as obstacle:
             detail = f"{obstacle} in your workspace"
             conflicts.append(Conflict(ConflictKind.IN_THE_WAY, show(change.path), detail))
@@ -99,7 +100,7 @@ def plan(changes: Sequence[Change], workspace: Tree, quarantine: Quarantine) -> 
             drifted.append((change, now))
     merged: list[Write] = []
     if drifted:
-        merged, clashing = _merge(drifted, quarantine)
+        ((merged, clashing),) = merge_many([drifted], quarantine)
         conflicts += clashing
     return Plan(
         writes=tuple(sorted([*writes, *merged], key=lambda write: write.path)),
@@ -108,8 +109,11 @@ def plan(changes: Sequence[Change], workspace: Tree, quarantine: Quarantine) -> 
     )
 
 
-def _look(workspace: Tree, path: bytes, removed: frozenset[bytes]) -> Entry | None:
-    """The file there now, looking past a file or folder that the same changes take away."""
+def _look(
+    workspace: Place, change: Change, removed: frozenset[bytes], made: frozenset[bytes]
+) -> Entry | None:
+    """The file there now, looking past what the same changes take away or have put there."""
+    path = change.path
     try:
         return workspace.look(path)
     except ObstacleError as obstacle:
@@ -117,17 +121,50 @@ def _look(workspace: Tree, path: bytes, removed: frozenset[bytes]) -> Entry | No
             return None
         if not obstacle.on_the_way and workspace.holds_only(path, removed):
             return None
+        # What is in the way came with the changes: then the file is gone already.
+        there = made if obstacle.on_the_way else {_above(other, path) for other in made}
+        if change.after is None and obstacle.path in there:
+            return None
         raise
 
 
-def _merge(
-    drifted: list[tuple[Change, Entry | None]], quarantine: Quarantine
-) -> tuple[list[Write], list[Conflict]]:
+def _above(path: bytes, folder: bytes) -> bytes:
+    return folder if path.startswith(folder + b"/") else path
+
+
+def merge_many(
+    drifted: Sequence[Sequence[tuple[Change, Entry | None]]], quarantine: Quarantine
+) -> list[tuple[list[Write], list[Conflict]]]:
+    """Merge many proposals, each for itself, with one git process: each has a folder of its own.
+
+    A pair is a change and the file that is there now.
+    """
+    inside = [
+        (b"%d/" % number, change, now)
+        for number, of_one in enumerate(drifted)
+        for change, now in of_one
+    ]
     result, clashing = quarantine.merge(
-        base={change.path: change.before for change, _ in drifted if change.before},
-        ours={change.path: now for change, now in drifted if now},
-        theirs={change.path: change.after for change, _ in drifted if change.after},
+        base={place + change.path: change.before for place, change, _ in inside if change.before},
+        ours={place + change.path: now for place, change, now in inside if now},
+        theirs={place + change.path: change.after for place, change, _ in inside if change.after},
     )
+    results: list[dict[bytes, Entry]] = [{} for _ in drifted]
+    for path, entry in result.items():
+        number, _, name = path.partition(b"/")
+        results[int(number)][name] = entry
+    clashes: list[set[bytes]] = [set() for _ in drifted]
+    for path in clashing:
+        number, _, name = path.partition(b"/")
+        clashes[int(number)].add(name)
+    return [_outcome(*parts) for parts in zip(drifted, results, clashes, strict=True)]
+
+
+def _outcome(
+    drifted: Sequence[tuple[Change, Entry | None]],
+    result: Mapping[bytes, Entry],
+    clashing: set[bytes],
+) -> tuple[list[Write], list[Conflict]]:
     writes, conflicts = [], []
     for change, now in drifted:
         if change.path in clashing:

@@ -45,8 +45,23 @@ class SandboxPaths(Wire, frozen=True, omit_defaults=False):
     summary_file: str = f"proposal/{SUMMARY_FILE}"
 
 
+class FileChoice(Wire, frozen=True):
+    """A file of a proposal, whole, or its hunks by number; 0 is the change of its mode (D13)."""
+
+    path: str
+    hunks: tuple[int, ...] | None = None
+
+
+class DerivedFrom(Wire, frozen=True):
+    """The proposal that this one is a part of, and which part."""
+
+    proposal_id: str
+    patch_sha256: str
+    chosen: tuple[FileChoice, ...]
+
+
 class Proposal(Wire, frozen=True, omit_defaults=False):
-    """proposal.json (S4)."""
+    """proposal.json (S4); only a part of another proposal has ``derived_from``."""
 
     version: Literal["1"]
     run_id: str
@@ -56,6 +71,7 @@ class Proposal(Wire, frozen=True, omit_defaults=False):
     paths: SandboxPaths
     changed_files: tuple[ChangedFile, ...]
     notes: str = ""
+    derived_from: DerivedFrom | msgspec.UnsetType = msgspec.UNSET
 
     def head_warning(self, head: str | None) -> str | None:
         """The sentence for a workspace that has moved on since the sandbox was made (S6)."""

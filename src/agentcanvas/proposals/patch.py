@@ -118,7 +118,7 @@ class _Inspector:
 
     def run(self) -> tuple[Change, ...]:
         sections = self._outline()
-        names, sections = _type_changes_joined(self._names(len(sections)), sections)
+        names, sections = _type_changes_joined(self._names(sections), sections)
         _refuse_if_any(self._named_wrongly(names))
         promised = dict(zip(names, sections, strict=True))
         _refuse_if_any(_forbidden_modes(promised))
@@ -152,12 +152,12 @@ class _Inspector:
         except NotPlainError as problem:
             raise _whole(BreachKind.NOT_PLAIN_FORM, str(problem)) from None
 
-    def _names(self, expected: int) -> list[bytes]:
+    def _names(self, sections: list[FileSection]) -> list[bytes]:
         done = self.quarantine.git("apply", "--numstat", "-z", "-", stdin=self.patch)
         if done.returncode:
             raise _whole(BreachKind.UNREADABLE, f"git cannot read the patch: {last_words(done)}")
         names = [line.split(b"\t", 2)[2] for line in done.stdout.split(b"\0")[:-1]]
-        if len(names) != expected:
+        if names != [section.name for section in sections]:
             raise _whole(BreachKind.UNREADABLE, "git sees other files in the patch than are shown")
         if len(names) > self.policy.max_files:
             detail = f"the patch touches more than {self.policy.max_files} files"

@@ -15,7 +15,7 @@ import stat
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -27,6 +27,7 @@ from agentcanvas.proposals.journal import (
     Journal,
     JournalState,
     Move,
+    Sealed,
     TransactionFolder,
     moves_of,
     sync_folder,
@@ -55,6 +56,20 @@ class Recovery(msgspec.Struct, frozen=True):
     kept: tuple[str, ...] = ()
 
 
+class Seal(Protocol):
+    """What becomes true together with the files, such as a commit (D16)."""
+
+    record: Sealed
+
+    def close(self) -> None:
+        """Make it so; once this is done, a crash no longer rolls the files back."""
+        ...
+
+    def reopen(self) -> None:
+        """Take back as much of it as was done."""
+        ...
+
+
 class Transaction:
     """One change of the workspace, from staging to the end."""
 
@@ -69,27 +84,32 @@ class Transaction:
         action: Action,
         plan: Plan,
         quarantine: Callable[[], Quarantine],
+        seal: Seal | None = None,
     ) -> Journal:
         """Make the plan true; on any failure the workspace is as before."""
         writes = sorted(plan.writes, key=_removals_first)
         self._files.open()
         try:
-            journal = self._stage(name, action, writes, plan)
+            journal = self._stage(name, action, writes, plan, seal.record if seal else None)
         except BaseException:
             self._files.remove()
             raise
         try:
             self._commit(writes, journal)
+            if seal is not None:
+                seal.close()
             done = msgspec.structs.replace(journal, state=JournalState.DONE)
             self._files.write(done)
         except BaseException as problem:
-            self._give_up(journal, problem, quarantine)
+            self._give_up(journal, problem, quarantine, seal)
             raise
         with suppress(OSError):  # it is done; what is left over goes with the next recovery
             self.tidy(done)
         return done
 
-    def _stage(self, name: str, action: Action, writes: list[Write], plan: Plan) -> Journal:
+    def _stage(
+        self, name: str, action: Action, writes: list[Write], plan: Plan, sealed: Sealed | None
+    ) -> Journal:
         """Everything that can fail for want of room or rights happens here, if it can."""
         for index, write in enumerate(writes):
             if write.new is not None:
@@ -112,6 +132,7 @@ class Transaction:
             moves=moves_of(writes),
             made=tuple(made),
             merged=tuple(os.fsdecode(path) for path in plan.merged),
+            sealed=sealed,
         )
         for folder in (STAGING, BACKUPS):
             sync_folder(self._files.folder / folder)
@@ -178,9 +199,15 @@ class Transaction:
                 sync_folder(self._workspace.root / folder)
 
     def _give_up(
-        self, journal: Journal, problem: BaseException, quarantine: Callable[[], Quarantine]
+        self,
+        journal: Journal,
+        problem: BaseException,
+        quarantine: Callable[[], Quarantine],
+        seal: Seal | None,
     ) -> None:
         try:
+            if seal is not None:
+                seal.reopen()
             if self._files.read() != journal:
                 # Marked done, but not known to be durable: a crash from here on must roll back.
                 self._files.write(journal)

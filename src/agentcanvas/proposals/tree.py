@@ -61,6 +61,14 @@ class Source(Protocol):
     def readlink(self, path: bytes) -> bytes | None: ...
 
 
+class Place(Protocol):
+    """Where changes are to land: a workspace, or what a commit holds."""
+
+    def look(self, path: bytes) -> Entry | None: ...
+
+    def holds_only(self, folder: bytes, paths: Container[bytes]) -> bool: ...
+
+
 class Tree:
     """An open folder; close it, or use it as a context manager."""
 

@@ -12,13 +12,17 @@ from collections.abc import Sequence
 from msgspec import UNSET, Struct
 
 from agentcanvas.errors import ApplyConflict, ApplyError, UnsafePatch
+from agentcanvas.flows.guards import Land
 from agentcanvas.pattern import Ask, Fate, Work
 from agentcanvas.proposals.checks import Evidence
 from agentcanvas.proposals.model import AnnounceMessage, Decision, WorkStatus, announce, brief
 from agentcanvas.proposals.policy import Breach, BreachKind, Policy
 from agentcanvas.proposals.review import Outcome, Ruling
 from agentcanvas.proposals.scope import within
+from agentcanvas.proposals.secrets import secrets_in
+from agentcanvas.proposals.self_running import self_running
 from agentcanvas.proposals.shelf import ProposalFolder
+from agentcanvas.proposals.ways import Branch, Commit, Message, Way, Worktree
 from agentcanvas.protocol.kinds import AttemptSummary
 from agentcanvas.protocol.records import FailureClass, ProposalRef
 from agentcanvas.protocol.turns import Access
@@ -44,14 +48,16 @@ class Terms(Struct, frozen=True):
     examiner: Examiner
     place: Place
     orchestrator: str
+    land: Land = Land.WORKTREE
     scopes: tuple[tuple[str, ...], ...] = ()
 
 
 class Evident(Struct, frozen=True):
-    """What is known about a proposal before anybody judges it."""
+    """What is known about a proposal before anybody judges it; ``notes`` are for the reviewer."""
 
     breaches: tuple[Breach, ...]
     evidence: Evidence
+    notes: tuple[str, ...] = ()
 
 
 class _Landing(Struct, frozen=True):
@@ -249,6 +255,7 @@ class Assignment:
             patch=folder.patch,
             breaches=evident.breaches,
             evidence=evident.evidence,
+            notes=evident.notes,
             iteration=iteration,
             criteria=self._work.acceptance_criteria,
             testing_required=self._work.testing_required,
@@ -262,7 +269,9 @@ class Assignment:
         if breaches:
             return Evident(breaches, Evidence(generation=base.name))
         evidence = await self._terms.examiner.examine(base, folder.patch, changed, self._policy)
-        return Evident((), evidence)
+        notes = [finding.sentence for finding in secrets_in(folder.patch)]
+        notes += [note.sentence for note in self_running(folder.patch)]
+        return Evident((), evidence, tuple(notes))
 
     @property
     def _policy(self) -> Policy:
@@ -355,19 +364,37 @@ class Assignment:
             )
             base = await run.ground.generation(dossier.ref.generation)
             try:
-                receipt = await run.ground.land(transaction, dossier.patch, base, self._policy)
+                receipt = await run.ground.land(
+                    transaction, dossier.patch, base, self._policy, self._way(dossier)
+                )
             except ApplyConflict as conflict:
                 return _Landing(conflict=str(conflict)), []
             except (ApplyError, UnsafePatch) as error:
                 return _Landing(failure=str(error)), [self._warned(str(error))]
             files = tuple(file.path for file in receipt.changed_files)
-            return _Landing(files), self._applied(dossier, ruling, files, transaction)
+            landed = e.Landed(dossier.task_id, files, receipt.commit, transaction)
+            return _Landing(files), self._applied(dossier, ruling, landed)
 
         return await run.once(f"{dossier.key}/land", dossier.ref.proposal_id, _Landing, effect)
 
-    def _applied(
-        self, dossier: Dossier, ruling: Ruling, files: tuple[str, ...], transaction: str
-    ) -> list[e.RunEvent]:
+    def _way(self, dossier: Dossier) -> Way:
+        """Where an approved change goes (D16)."""
+        message = Message(
+            summary=dossier.summary,
+            proposal_id=dossier.ref.proposal_id,
+            run_id=dossier.ref.run_id,
+            agent_id=dossier.ref.agent_id,
+        )
+        match self._terms.land:
+            case Land.COMMIT:
+                return Commit(message)
+            case Land.BRANCH:
+                name = shelf.name_of(dossier.ref.proposal_id)
+                return Branch(f"agentcanvas/{dossier.ref.run_id}/{name}", message)
+            case _:
+                return Worktree()
+
+    def _applied(self, dossier: Dossier, ruling: Ruling, landed: e.Landed) -> list[e.RunEvent]:
         run = self._run
         told = AnnounceMessage(
             run_id=run.run_id,
@@ -376,7 +403,7 @@ class Assignment:
             status=WorkStatus.OK,
             summary=brief(dossier.summary),
             proposal_path=self._proposal_path(),
-            touched_files=files,
+            touched_files=landed.files,
             tests_run=dossier.evidence.tests_run,
             duration_ms=0,
         )
@@ -386,7 +413,7 @@ class Assignment:
                 actor="engine",
                 provenance=e.Provenance.SYSTEM,
                 interaction_id=self._terms.place.interaction_id or None,
-                payload=e.Landed(dossier.task_id, files, transaction=transaction),
+                payload=landed,
             ),
             self._announced(told, e.Provenance.ANNOUNCE_USER),
         ]

@@ -219,6 +219,7 @@ class RunDesk:
             self._examiner,
             place,
             self._orchestrator,
+            self._interaction.land,
             self._interaction.scope,
         )
 

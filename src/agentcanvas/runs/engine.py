@@ -6,7 +6,7 @@ An ``Office`` in its own process (D1). Each run is one task; what it does is in 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Self
@@ -21,8 +21,10 @@ from agentcanvas.errors import (
     IllegalTransition,
     NotFound,
     RunDiverged,
+    SandboxError,
     ValidationError,
 )
+from agentcanvas.hub.guard import is_agent
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.runs import events as e
 from agentcanvas.runs import history, shelf, transcripts
@@ -36,8 +38,10 @@ from agentcanvas.runs.carrying_out import (
 from agentcanvas.runs.ground import Ground
 from agentcanvas.runs.logbook import Logbook
 from agentcanvas.runs.office import RunOrder, RunSummary, TranscriptEntry, UndoneTask
-from agentcanvas.runs.people import PersonInbox, engine_of, mailbox_of
-from agentcanvas.runs.state import RunState, RunStatus, fold
+from agentcanvas.runs.people import PersonInbox, engine_of
+from agentcanvas.runs.snapshots import WORTH_KEEPING, Snapshots
+from agentcanvas.runs.state import RunState, RunStatus
+from agentcanvas.runs.tail import Tail
 from agentcanvas.sandbox.paths import sanitised
 from agentcanvas.sandbox.pick import Picked
 from agentcanvas.sandbox.selection import find_repository
@@ -73,6 +77,8 @@ class Engine:
         self._streams: dict[str, str] = {}
         self._running: dict[str, _Running] = {}
         self._inbox = PersonInbox(equipment.hub, equipment.broker, equipment.clock)
+        self._tail = Tail(equipment.store, equipment.clock)
+        self._snapshots = Snapshots(equipment.store)
         self._starting = anyio.Lock()
 
     @classmethod
@@ -101,7 +107,8 @@ class Engine:
         """Every run, the newest first."""
         found = []
         for run_id in self._streams:
-            summary = history.summary(await self._recorded(run_id))
+            account = await self._snapshots.account(self._stream(run_id))
+            summary = history.summary(account)
             waits_for = summary.waits_for or self._waits_for(run_id)
             found.append(msgspec.structs.replace(summary, waits_for=waits_for))
         return tuple(reversed(found))
@@ -115,7 +122,7 @@ class Engine:
 
     async def state(self, run_id: str) -> RunState:
         """How a run stands."""
-        state = fold(await self._recorded(run_id))
+        state = await self._snapshots.state(self._stream(run_id))
         waits_for = state.waits_for or self._waits_for(run_id)
         return msgspec.structs.replace(state, waits_for=waits_for)
 
@@ -123,19 +130,22 @@ class Engine:
         self, run_id: str, *, after: int = 0, follow: bool = True
     ) -> AsyncIterator[e.Recorded]:
         """What happened, in order; with ``follow`` it goes on until the run ends or is parked."""
-        store, stream = self._with.store, self._stream(run_id)
+        stream = self._stream(run_id)
         status = (await self.state(run_id)).status if after else RunStatus.NEW
+        page = await self._tail.page(stream, after)
         while True:
-            head = store.head
-            async for row in history.rows(store, stream, after):
+            for row in page.rows:
                 after = row.seq
                 if row.kind in e.KINDS:
                     entry = e.from_row(row)
                     status = _status_after(entry.event, status)
                     yield entry
+            if page.is_full:
+                page = await self._tail.page(stream, after)
+                continue
             if not follow or await self._rests(run_id, status):
                 return
-            await store.wait_beyond(max(head, after))
+            page = await self._tail.beyond(stream, after, page.head)
 
     async def _rests(self, run_id: str, status: RunStatus) -> bool:
         """Whether a run will do nothing more by itself."""
@@ -185,7 +195,7 @@ class Engine:
 
     async def start(self, order: RunOrder) -> str:
         """Begin a run; gives its id, and goes on by itself."""
-        sound_flow(order, self._with.patterns)
+        self._with.vet(sound_flow(order, self._with.patterns))
         picked = await self._confine(order.unsafe)
         async with self._starting:
             run_id = self._new_id()
@@ -316,27 +326,38 @@ class Engine:
             await log.write(e.RunInterrupted(actor="engine", provenance=SYSTEM))
 
     async def _end(self, log: Logbook, end: e.End) -> None:
-        await self._sweep(log.run_id)
-        repository = await anyio.to_thread.run_sync(find_repository, self._with.workspace)
-        head = repository.head if repository else None
+        """Say why it ended, and take away what was asked of anybody and what came too late."""
         ended = e.RunEnded(
-            actor="engine", provenance=SYSTEM, payload=msgspec.structs.replace(end, head=head)
+            actor="engine",
+            provenance=SYSTEM,
+            payload=msgspec.structs.replace(end, head=await self._head()),
         )
-        await self._logbook(log.run_id).write(ended)
-
-    async def _sweep(self, run_id: str) -> None:
-        """Take away what was asked of people and what came too late."""
-        mailboxes = [mailbox_of(person) for person in await self._persons()]
-        numbers = [
-            number
-            for mailbox in (*mailboxes, engine_of(run_id))
-            for number, envelope in await self._with.broker.waiting(mailbox)
-            if envelope.session == run_id
-        ]
-        if numbers:
-            await self._with.broker.transact(
-                lambda unit: [unit.take_over(number) for number in numbers]
+        numbers = [number for number, _ in await self._mail_of({log.run_id})]
+        fresh = self._logbook(log.run_id)
+        await fresh.transact(
+            lambda unit: (
+                [unit.take_over(number) for number in numbers],
+                fresh.note(unit.transaction, ended),
             )
+        )
+        await self._snapshots.account(log.stream, keep_after=WORTH_KEEPING)
+
+    async def _head(self) -> str | None:
+        try:
+            repository = await anyio.to_thread.run_sync(find_repository, self._with.workspace)
+        except SandboxError:
+            return None  # it was broken meanwhile; that must not keep a run from ending
+        return repository.head if repository else None
+
+    async def _mail_of(self, run_ids: Collection[str]) -> list[tuple[int, str]]:
+        """Number and recipient of what waits for anybody in these runs."""
+        rows = await self._with.store.read(
+            lambda look: look.query(
+                "SELECT seq, recipient, session FROM hub_letters INDEXED BY hub_letters_waiting "
+                "WHERE state = 0"
+            )
+        )
+        return [(number, recipient) for number, recipient, session in rows if session in run_ids]
 
     async def _announce(self, order: RunOrder, log: Logbook) -> None:
         flow = sound_flow(order, self._with.patterns)
@@ -377,6 +398,7 @@ class Engine:
     async def _take_stock(self, *, resume: bool) -> None:
         """Find the runs; those that nobody carries out any more are interrupted."""
         self._streams = await history.streams(self._with.store)
+        await self._take_back_turns()
         for run_id in list(self._streams):
             state = await self.state(run_id)
             if state.status is RunStatus.RUNNING:
@@ -384,7 +406,25 @@ class Engine:
                 await log.write(e.RunInterrupted(actor="engine", provenance=SYSTEM))
             answered = state.status is RunStatus.PARKED and await self._is_answered(run_id)
             if answered or (resume and state.status in (RunStatus.RUNNING, RunStatus.INTERRUPTED)):
-                await self.resume(run_id)
+                try:
+                    await self.resume(run_id)
+                except AgentCanvasError as problem:  # of this run, not of the others
+                    warned = e.Warned(f"It cannot go on: {problem}")
+                    await self._logbook(run_id).write(
+                        e.WarningGiven(actor="engine", provenance=SYSTEM, payload=warned)
+                    )
+
+    async def _take_back_turns(self) -> None:
+        """Nobody is at work yet; what lies there for agents is sent anew when its run goes on.
+
+        Until then another run with an agent of that name must not begin it.
+        """
+        mail = await self._mail_of(self._streams.keys())
+        numbers = [number for number, recipient in mail if is_agent(recipient)]
+        if numbers:
+            await self._with.broker.transact(
+                lambda unit: [unit.take_over(number) for number in numbers]
+            )
 
     async def _is_answered(self, run_id: str) -> bool:
         """Whether a person's answer lies there that the run has not taken up yet."""

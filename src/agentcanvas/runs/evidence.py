@@ -33,8 +33,10 @@ from agentcanvas.sandbox.confine import Command, Confinement, View
 from agentcanvas.sandbox.generation import Generation
 from agentcanvas.sandbox.paths import run_folder
 from agentcanvas.sandbox.prepare import copy_generation
-from agentcanvas.sandbox.private_git import make_private_git, object_folders
+from agentcanvas.sandbox.private_git import make_private_git
 from agentcanvas.sandbox.process import Cause, Limits, run_confined
+from agentcanvas.sandbox.provision import provide
+from agentcanvas.sandbox.views import copy_view
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -100,12 +102,8 @@ class Examiner:
     async def _check(
         self, command: str, tree: Path, base: Generation, deadline_s: float
     ) -> CheckRun:
-        home, tmp = tree.parent / "home", tree.parent / "tmp"
-        for folder in (home, tmp):
-            folder.mkdir(exist_ok=True)
-        view = View(
-            workspace=base.workspace, tree=tree, home=home, tmp=tmp, objects=object_folders(base)
-        )
+        provided = await provide(base, tree, self._confinement)
+        view = copy_view(base, tree, read_only=provided.binds)
         await make_private_git(base, tree, self._confinement.places(view).objects)
         limits = Limits(deadline_s=deadline_s, output_bytes=_OUTPUT_BYTES)
         self._clock.hold()
@@ -116,9 +114,10 @@ class Examiner:
         finally:
             self._clock.release()
         output = "\n".join(line.text for line in lines)
-        if ending.cause is Cause.DEADLINE:
-            return CheckRun(None, f"{output}\nstopped after {deadline_s:g} s")
-        return CheckRun(ending.exit_code, output, self._unsound(view))
+        if ending.cause is not Cause.EXITED:
+            why = ending.reason or f"it was not done after {deadline_s:g} s"
+            return CheckRun(None, f"{output}\nstopped: {why}")
+        return CheckRun(ending.exit_code, output, provided.unsound or self._unsound(view))
 
     def _unsound(self, view: View) -> str:
         """Why a green check may have tested other code than the tree holds (D9)."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 
 from agentcanvas.proposals.apply import Forecast, Landing, Receipt
 from agentcanvas.proposals.policy import Policy
+from agentcanvas.proposals.ways import Way
 from agentcanvas.runs import events as e
 from agentcanvas.runs.logbook import Logbook
 from agentcanvas.sandbox.generation import (
@@ -21,9 +23,12 @@ from agentcanvas.sandbox.generation import (
     load_generation,
     take_generation,
 )
-from agentcanvas.sandbox.paths import shown
+from agentcanvas.sandbox.paths import generations_folder, run_folder, shown
+from agentcanvas.sandbox.trees import remove_path
 
 _FILES_TOLD = 20
+_HALF_MADE = (".evidence-*", ".claim-*", "*/diff-*")
+"""What is only there while somebody works on it, below the folder of a run."""
 
 
 class Ground:
@@ -61,11 +66,11 @@ class Ground:
         return await self._landing.check(patch, base.tree, policy=policy)
 
     async def land(
-        self, transaction: str, patch: bytes, base: Generation, policy: Policy
+        self, transaction: str, patch: bytes, base: Generation, policy: Policy, way: Way
     ) -> Receipt:
         """Land a patch, or raise and leave all as it is; a repeat gives the first receipt."""
         async with self._lock:
-            return await self._landing.apply(transaction, patch, base.tree, policy=policy)
+            return await self._landing.apply(transaction, patch, base.tree, policy=policy, way=way)
 
     async def undo(self, transaction: str) -> Receipt:
         """Take back what a transaction landed."""
@@ -73,8 +78,9 @@ class Ground:
             return await self._landing.undo(transaction)
 
     async def recover(self) -> None:
-        """Settle what a crash left half done in the workspace."""
+        """Settle what a crash left half done in the workspace, and half made beside it."""
         await self._landing.recover()
+        await anyio.to_thread.run_sync(_sweep, self.workspace, self._logbook.run_id)
 
     async def _load_latest(self) -> Generation | None:
         if self._latest is None:
@@ -93,3 +99,11 @@ class Ground:
             e.GenerationTaken(actor="engine", provenance=e.Provenance.SYSTEM, payload=base)
         )
         return taken
+
+
+def _sweep(workspace: Path, run_id: str) -> None:
+    """Take away what nobody works on any more: a run is recovered before it goes on."""
+    left = [path for each in _HALF_MADE for path in run_folder(workspace, run_id).glob(each)]
+    left += generations_folder(workspace, run_id).glob("*.growing")
+    for path in left:
+        remove_path(path)

@@ -9,7 +9,8 @@ import msgspec
 from agentcanvas.errors import ValidationError
 from agentcanvas.runs import events as e
 from agentcanvas.runs.office import RunOrder, RunSummary
-from agentcanvas.runs.state import TaskStatus, fold
+from agentcanvas.runs.snapshots import Account
+from agentcanvas.runs.state import TaskStatus
 from agentcanvas.store import Event, Snapshot, Store
 
 ORDER = "order"
@@ -22,11 +23,22 @@ async def streams(store: Store) -> dict[str, str]:
     return {stream.rpartition("/")[2]: stream for (stream,) in rows}
 
 
+# From name to name in the index, so that opening does not read every event there is.
+_RUNS = """
+WITH RECURSIVE names (stream) AS (
+    SELECT min(stream) FROM events
+    UNION ALL
+    SELECT (SELECT min(stream) FROM events WHERE stream > names.stream)
+    FROM names WHERE stream IS NOT NULL
+)
+SELECT first.stream FROM names
+JOIN events AS first ON first.seq = (SELECT min(seq) FROM events WHERE stream = names.stream)
+WHERE first.kind = 'run_started' ORDER BY first.seq
+"""
+
+
 def _started(look: Snapshot) -> list[tuple[str]]:
-    return [
-        (row[0],)
-        for row in look.query("SELECT stream FROM events WHERE kind = 'run_started' ORDER BY seq")
-    ]
+    return [(row[0],) for row in look.query(_RUNS)]
 
 
 async def rows(store: Store, stream: str, after: int = 0) -> AsyncIterator[Event]:
@@ -52,24 +64,22 @@ async def order_of(store: Store, stream: str) -> RunOrder:
     raise ValidationError(f"The run {stream} was recorded without its order; start a new one.")
 
 
-def summary(entries: list[e.Recorded]) -> RunSummary:
+def summary(account: Account) -> RunSummary:
     """One line of the list."""
-    state = fold(entries)
-    over = state.status.is_over
-    tokens, cost = used(entries)
+    state = account.state
     return RunSummary(
         run_id=state.run_id,
         flow=state.flow,
         request=state.request,
         status=state.status,
-        started_ms=entries[0].ts,
-        ended_ms=entries[-1].ts if over else None,
+        started_ms=account.started_ms,
+        ended_ms=account.last_ms if state.status.is_over else None,
         reason=state.reason,
         waits_for=state.waits_for,
         applied=sum(task.status is TaskStatus.APPLIED for task in state.tasks.values()),
         tasks=len(state.tasks),
-        tokens=tokens,
-        cost=cost,
+        tokens=account.tokens,
+        cost=account.cost,
     )
 
 
@@ -84,19 +94,22 @@ def used(entries: Iterable[e.Recorded]) -> tuple[int, float]:
 
 
 def worked_seconds(entries: Iterable[e.Recorded]) -> float:
-    """How long a run has worked; while it was parked, or nobody ran it, does not count."""
-    total, since, last = 0, None, 0
+    """How long a run has worked; while it was parked, or nobody ran it, does not count.
+
+    Added up from event to event: a wall clock that is set back takes away no more than one step.
+    """
+    total, last = 0, 0
+    at_work = False
     for entry in entries:
+        # It was found dead later; it worked until its last sign.
+        if at_work and not isinstance(entry.event, e.RunInterrupted):
+            total += max(0, entry.ts - last)
         match entry.event:
             case e.RunStarted() | e.RunResumed():
-                since = entry.ts
-            case e.RunParked() | e.RunEnded():
-                total += max(0, entry.ts - since) if since is not None else 0
-                since = None
-            case e.RunInterrupted():  # it was found dead later; it worked until its last sign
-                total += max(0, last - since) if since is not None else 0
-                since = None
+                at_work = True
+            case e.RunParked() | e.RunEnded() | e.RunInterrupted():
+                at_work = False
             case _:
                 pass
         last = entry.ts
-    return (total + (max(0, last - since) if since is not None else 0)) / 1000
+    return total / 1000

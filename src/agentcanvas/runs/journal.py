@@ -21,6 +21,7 @@ import msgspec
 
 from agentcanvas.errors import RunDiverged
 from agentcanvas.store import Event, Store, Transaction
+from agentcanvas.store.events import NewEvent
 
 STEP = "step"
 
@@ -28,6 +29,9 @@ T = TypeVar("T")
 
 Queue = Callable[[Callable[[Transaction], None]], Future[None]]
 """Queues a transaction behind all that was queued before."""
+
+Keep = Callable[[NewEvent], Future[None]]
+"""Queues an event in the same order."""
 
 
 class Step(msgspec.Struct, frozen=True, rename="camel"):
@@ -42,23 +46,34 @@ class Journal:
     """The settled steps of one run, in the store and at hand."""
 
     def __init__(
-        self, store: Store, stream: str, settled: dict[str, Step], queue: Queue | None = None
+        self,
+        store: Store,
+        stream: str,
+        settled: dict[str, Step],
+        queue: Queue | None = None,
+        keep: Keep | None = None,
     ) -> None:
         self._store = store
         self._stream = stream
         self._settled = settled
         self._queue = queue
+        self._keep = keep
         self._queued: list[Future[None]] = []
 
     @classmethod
-    async def open(cls, store: Store, stream: str, queue: Queue | None = None) -> Journal:
-        """Read what was settled before; ``queue`` is where others write too, in one order."""
+    async def open(
+        cls, store: Store, stream: str, queue: Queue | None = None, keep: Keep | None = None
+    ) -> Journal:
+        """Read what was settled before; ``queue`` is where others write too, in one order.
+
+        ``keep`` is the same place for records with nothing beside them.
+        """
         settled: dict[str, Step] = {}
         after = 0
         while rows := await store.events(after=after, stream=stream):
             settled |= {step.step: step for step in map(_read, rows) if step is not None}
             after = rows[-1].seq
-        return cls(store, stream, settled, queue)
+        return cls(store, stream, settled, queue, keep)
 
     def __len__(self) -> int:
         return len(self._settled)
@@ -90,6 +105,10 @@ class Journal:
         It is on disk when a later ``flush`` has returned.
         """
         step = self.entry(name, request, result)
+        if also is None and self._keep is not None:
+            self._queued.append(self._keep(self.row(step)))
+            self.remember(step)
+            return
 
         def record(transaction: Transaction) -> None:
             self.write(transaction, step)
@@ -111,7 +130,11 @@ class Journal:
 
     def write(self, transaction: Transaction, step: Step) -> None:
         """Record a step inside a transaction."""
-        transaction.append(self._stream, STEP, msgspec.json.encode(step))
+        transaction.append(*self.row(step))
+
+    def row(self, step: Step) -> NewEvent:
+        """A step as an event."""
+        return self._stream, STEP, msgspec.json.encode(step)
 
     def remember(self, step: Step) -> None:
         """Have a step at hand that is recorded, or is about to be."""

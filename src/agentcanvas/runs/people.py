@@ -13,7 +13,8 @@ from msgspec import UNSET
 
 from agentcanvas.clock import Clock
 from agentcanvas.errors import DeadlineExceeded, NotFound, ProtocolError
-from agentcanvas.hub.broker import Transacting
+from agentcanvas.hub import mailbox
+from agentcanvas.hub.broker import Transacting, Unit
 from agentcanvas.hub.client import INTERIM, Connection, Delivery
 from agentcanvas.hub.guard import Principal, PrincipalKind
 from agentcanvas.hub.hub import Hub
@@ -64,11 +65,14 @@ class People:
         self._attendance = attendance
         self._clock = clock
         self._engine = Principal(engine_of(logbook.run_id), PrincipalKind.ENGINE)
-        self._asked: set[str] = set()
+        self._asked: dict[str, int] = {}
+        self._lying: set[str] = set()
         self._answered: dict[str, PersonAnswer] = {}
         for entry in before:
             if isinstance(entry.event, e.AskedPerson):
-                self._asked.add(entry.event.payload.ask_id)
+                self._note_asked(entry.event.payload.ask_id)
+            elif isinstance(entry.event, e.RunEnded):
+                self._lying.clear()  # an end takes back what nobody has answered
             elif isinstance(entry.event, e.AnsweredByPerson):
                 said = entry.event.payload
                 self._answered[said.ask_id] = PersonAnswer(
@@ -84,6 +88,19 @@ class People:
         timeout_s = None
         if ask.deadline_ms is not UNSET:
             timeout_s = max(0.0, (ask.deadline_ms - self._clock.now_ms()) / 1000)
+        delivery = await self._hear(ask, envelope, timeout_s)
+        if delivery is None:
+            answer = await self._take_default(ask, envelope)
+            if answer is not None:
+                return answer
+            delivery = await self._hear(ask, envelope, None)
+            assert delivery is not None, "it is on its way"
+        return await self._heard(ask, delivery)
+
+    async def _hear(
+        self, ask: PersonAsk, envelope: Envelope, timeout_s: float | None
+    ) -> Delivery | None:
+        """Put an ask, unless it lies there, and wait for the answer; None when time is over."""
         async with self._connection.converse(
             envelope, timeout_s=timeout_s, send=False
         ) as conversation:
@@ -92,15 +109,15 @@ class People:
                 try:
                     async for delivery in conversation:
                         if delivery.envelope.kind not in INTERIM:
-                            break
+                            return delivery
                         await delivery.ack()
                 except DeadlineExceeded:
-                    return await self._take_default(ask, envelope)
-            return await self._heard(ask, delivery)
+                    pass
+        return None
 
     async def _put(self, ask: PersonAsk, envelope: Envelope) -> None:
-        if ask.ask_id in self._asked:
-            return  # by an earlier life of the run; it lies there still
+        if ask.ask_id in self._lying:
+            return  # asked by an earlier life of the run
         post = await self._hub.prepare(self._engine, envelope)
         asked = e.PersonAsked(
             ask_id=ask.ask_id,
@@ -113,7 +130,11 @@ class People:
         await self._logbook.transact(
             lambda unit: (unit.put(post), self._logbook.note(unit.transaction, event))
         )
-        self._asked.add(ask.ask_id)
+        self._note_asked(ask.ask_id)
+
+    def _note_asked(self, ask_id: str) -> None:
+        self._asked[ask_id] = self._asked.get(ask_id, 0) + 1
+        self._lying.add(ask_id)
 
     async def _heard(self, ask: PersonAsk, delivery: Delivery) -> PersonAnswer:
         answer = _answer_in(delivery.envelope)
@@ -127,29 +148,38 @@ class People:
         self._answered[ask.ask_id] = answer
         return answer
 
-    async def _take_default(self, ask: PersonAsk, envelope: Envelope) -> PersonAnswer:
-        if ask.default is UNSET:
+    async def _take_default(self, ask: PersonAsk, envelope: Envelope) -> PersonAnswer | None:
+        """Take the question back; None when it was answered in time and nobody has heard it yet."""
+        answer = None if ask.default is UNSET else PersonAnswer(ask.default, "")
+
+        def work(unit: Unit) -> bool:
+            waiting = mailbox.waiting_for(unit.transaction, self._engine.id)
+            if any(reply.reply_to == envelope.id for _, reply in waiting):
+                return False
+            unit.withdraw(self._logbook.run_id, self._engine.id, envelope.id)
+            if answer is not None:
+                self._logbook.note(unit.transaction, _answered(ask, answer))
+            return True
+
+        if not await self._logbook.transact(work):
+            return None
+        if answer is None:
             raise DeadlineExceeded(f"{ask.person} did not answer in time: {_headline(ask.text)}")
-        answer = PersonAnswer(ask.default, "")
-        event = _answered(ask, answer)
-        await self._logbook.transact(
-            lambda unit: (
-                unit.withdraw(self._logbook.run_id, self._engine.id, envelope.id),
-                self._logbook.note(unit.transaction, event),
-            )
-        )
         self._answered[ask.ask_id] = answer
         return answer
 
     def _envelope(self, ask: PersonAsk) -> Envelope:
+        """The message; one that was taken back and is asked again has an id of its own (M5)."""
+        times = self._asked.get(ask.ask_id, 0) + (ask.ask_id not in self._lying)
+        task_id = f"ask/{ask.ask_id}" + (f".{times}" if times > 1 else "")
         return Envelope(
-            id=step_id(self._logbook.run_id, f"person/{ask.ask_id}", 1),
+            id=step_id(self._logbook.run_id, f"person/{ask.ask_id}", times),
             kind=Kind.TASK_ASSIGN,
             time=self._clock.now(),
             sender=AgentRef(self._engine.id),
             recipient=AgentRef(mailbox_of(ask.person)),
             session=self._logbook.run_id,
-            body=TaskAssign(task_id=f"ask/{ask.ask_id}", task_type=PERSON_ASK, input=freeze(ask)),
+            body=TaskAssign(task_id=task_id, task_type=PERSON_ASK, input=freeze(ask)),
         )
 
 

@@ -47,6 +47,7 @@ def review_request(
     files: Sequence[ChangedFile],
     evidence: Evidence,
     patch: bytes,
+    notes: Sequence[str] = (),
     again: str = "",
 ) -> str:
     """What a reviewer gets to read: the task, what was done, what the checks say, and the patch."""
@@ -57,6 +58,7 @@ def review_request(
         f"The worker says:\n{_shortened(summary, _LONGEST_SAID)}",
         _listed("Files", [f"{file.status} {file.path}" for file in files]),
         f"The checks, run by the engine on base + patch, before → after: {evidence.sentence}",
+        _listed("Look closely at", notes),
         f"The patch:\n{_fenced(patch.decode('utf-8', 'replace'))}",
         _SEVERITIES,
         _VERDICT,
@@ -73,6 +75,7 @@ def review_for_person(
     summary: str,
     files: Sequence[ChangedFile],
     evidence: Evidence,
+    notes: Sequence[str] = (),
     why: str = "",
 ) -> str:
     """The same for a person, who looks at the patch with a tool of their own."""
@@ -83,6 +86,7 @@ def review_for_person(
         _shortened(summary, _LONGEST_SAID),
         _listed("Files", [f"{file.status} {file.path}" for file in files]),
         f"Checks: {evidence.sentence}",
+        _listed("Look closely at", notes),
     ]
     return "\n\n".join(filter(None, parts))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -90,106 +91,164 @@ class RunState(msgspec.Struct, frozen=True):
 
 def fold(recorded: Iterable[e.Recorded], state: RunState | None = None) -> RunState:
     """The state after these events, from the start or from an earlier state."""
-    current = RunState() if state is None else state
+    folding = Folding(state)
     for entry in recorded:
-        current = _after(current, entry)
-    return current
+        folding.add(entry)
+    return folding.state()
 
 
-def _after(state: RunState, entry: e.Recorded) -> RunState:
-    change = msgspec.structs.replace
-    state = change(state, seq=entry.seq, run_id=entry.run_id)
-    match entry.event:
-        case e.RunStarted(payload=start):
-            names = {member.id: member.name for member in start.team}
-            return change(
-                _moved(state, RunStatus.RUNNING),
-                flow=start.flow,
-                request=start.request,
-                names=names,
-                head=start.head,
-            )
-        case e.RunParked(payload=waiting):
-            said = f"{waiting.person}: {waiting.question}"
-            return change(_moved(state, RunStatus.PARKED), waits_for=said)
-        case e.RunInterrupted():
-            return _moved(state, RunStatus.INTERRUPTED)
-        case e.RunResumed():
-            return change(_moved(state, RunStatus.RUNNING), waits_for="", reason="")
-        case e.RunEnded(payload=end):
-            ended = _moved(state, RunStatus.DONE if end.done else RunStatus.STOPPED)
-            head = end.head or state.head
-            return change(ended, reason=end.reason, result=end.result, head=head, waits_for="")
-        case e.ProposalLanded(payload=landed):
-            files = tuple(dict.fromkeys((*state.landed, *landed.files)))
-            state = change(state, landed=files, commit=landed.commit or state.commit)
-            return _with_task(state, landed.task_id, status=TaskStatus.APPLIED, files=landed.files)
-        case e.ProposalUndone(payload=undone):
-            left = tuple(file for file in state.landed if file not in undone.files)
-            return _with_task(change(state, landed=left), undone.task_id, status=TaskStatus.UNDONE)
-        case _:
-            return _after_collaboration(state, entry.event)
+class Folding:
+    """A state in the making: an event costs what it changes, however large the run has become."""
 
+    def __init__(self, state: RunState | None = None) -> None:
+        self._state = RunState() if state is None else state
+        self._tasks = dict(self._state.tasks)
+        self._landed = dict.fromkeys(self._state.landed)
+        self._latest: dict[str, str | None] = {}
+        self._seq = self._state.seq
+        self._run_id = self._state.run_id
 
-def _after_collaboration(state: RunState, event: e.RunEvent) -> RunState:
-    match event:
-        case e.TaskDispatched(payload=dispatch):
-            return _dispatched(state, dispatch)
-        case e.ProposalSubmitted(payload=submission):
-            return _with_task(
-                state,
-                submission.task_id,
-                status=TaskStatus.IN_REVIEW,
-                summary=submission.summary,
-            )
-        case e.ProposalReviewed(payload=review):
-            status = {
-                Decision.APPLY: TaskStatus.IN_REVIEW,  # landed only when proposal_applied says so
-                Decision.REVISE: TaskStatus.REVISING,
-                Decision.REJECT: TaskStatus.REJECTED,
-            }[review.decision]
-            if review.applied_at is not None:
-                status = TaskStatus.APPLIED
-            return _with_task(state, review.task_id, status=status, reason=review.reason or "")
-        case e.TaskFailed(payload=failure):
-            return _with_task(
-                state, failure.task_id, status=TaskStatus.FAILED, reason=failure.reason
-            )
-        case e.Announced(payload=announced):
-            return _touched(state, announced.worker_id, announced.touched_files)
-        case _:
-            return state
+    def add(self, entry: e.Recorded) -> None:
+        """Take in the next event."""
+        self._seq = entry.seq
+        self._run_id = entry.run_id
+        change = self._CHANGES.get(type(entry.event))
+        if change is not None:
+            change(self, entry.event)
 
-
-def _dispatched(state: RunState, dispatch: e.Dispatch) -> RunState:
-    earlier = state.tasks.get(dispatch.task_id)
-    task = TaskState(
-        dispatch.task_id,
-        dispatch.worker_id,
-        dispatch.instruction if earlier is None else earlier.instruction,
-        attempts=1 if earlier is None else earlier.attempts + 1,
-    )
-    return msgspec.structs.replace(state, tasks={**state.tasks, dispatch.task_id: task})
-
-
-def _touched(state: RunState, worker: str, files: tuple[str, ...]) -> RunState:
-    """An announcement names the worker, not the task: it is about the worker's latest one."""
-    latest = [task for task in state.tasks.values() if task.worker == worker]
-    return _with_task(state, latest[-1].task_id, files=files) if latest and files else state
-
-
-def _with_task(state: RunState, task_id: str, **fields: object) -> RunState:
-    task = state.tasks.get(task_id)
-    if task is None:
-        return state
-    changed = msgspec.structs.replace(task, **fields)
-    return msgspec.structs.replace(state, tasks={**state.tasks, task_id: changed})
-
-
-def _moved(state: RunState, target: RunStatus) -> RunState:
-    if target not in _MOVES[state.status]:
-        legal = ", ".join(sorted(_MOVES[state.status])) or "nothing"
-        raise ValidationError(
-            f"A run that is {state.status} cannot become {target}; it can become {legal}"
+    def state(self) -> RunState:
+        """The state as it is now."""
+        return msgspec.structs.replace(
+            self._state,
+            seq=self._seq,
+            run_id=self._run_id,
+            tasks=dict(self._tasks),
+            landed=tuple(self._landed),
         )
-    return msgspec.structs.replace(state, status=target)
+
+    # -- the run ----------------------------------------------------------------------------------
+
+    def _started(self, event: e.RunStarted) -> None:
+        start = event.payload
+        names = {member.id: member.name for member in start.team}
+        self._move(
+            RunStatus.RUNNING,
+            flow=start.flow,
+            request=start.request,
+            names=names,
+            head=start.head,
+        )
+
+    def _parked(self, event: e.RunParked) -> None:
+        waiting = event.payload
+        self._move(RunStatus.PARKED, waits_for=f"{waiting.person}: {waiting.question}")
+
+    def _interrupted(self, event: e.RunInterrupted) -> None:
+        del event
+        self._move(RunStatus.INTERRUPTED)
+
+    def _resumed(self, event: e.RunResumed) -> None:
+        del event
+        self._move(RunStatus.RUNNING, waits_for="", reason="")
+
+    def _ended(self, event: e.RunEnded) -> None:
+        end = event.payload
+        self._move(
+            RunStatus.DONE if end.done else RunStatus.STOPPED,
+            reason=end.reason,
+            result=end.result,
+            head=end.head or self._state.head,
+            waits_for="",
+        )
+
+    def _move(self, target: RunStatus, **fields: object) -> None:
+        status = self._state.status
+        if target not in _MOVES[status]:
+            legal = ", ".join(sorted(_MOVES[status])) or "nothing"
+            raise ValidationError(
+                f"A run that is {status} cannot become {target}; it can become {legal}"
+            )
+        self._state = msgspec.structs.replace(self._state, status=target, **fields)
+
+    # -- its tasks --------------------------------------------------------------------------------
+
+    def _dispatched(self, event: e.TaskDispatched) -> None:
+        dispatch = event.payload
+        earlier = self._tasks.get(dispatch.task_id)
+        self._tasks[dispatch.task_id] = TaskState(
+            dispatch.task_id,
+            dispatch.worker_id,
+            dispatch.instruction if earlier is None else earlier.instruction,
+            attempts=1 if earlier is None else earlier.attempts + 1,
+        )
+        if earlier is None:
+            self._latest[dispatch.worker_id] = dispatch.task_id
+        elif earlier.worker != dispatch.worker_id:
+            self._latest.clear()
+
+    def _submitted(self, event: e.ProposalSubmitted) -> None:
+        submission = event.payload
+        self._set_task(submission.task_id, status=TaskStatus.IN_REVIEW, summary=submission.summary)
+
+    def _reviewed(self, event: e.ProposalReviewed) -> None:
+        review = event.payload
+        status = {
+            Decision.APPLY: TaskStatus.IN_REVIEW,  # landed only when proposal_applied says so
+            Decision.REVISE: TaskStatus.REVISING,
+            Decision.REJECT: TaskStatus.REJECTED,
+        }[review.decision]
+        if review.applied_at is not None:
+            status = TaskStatus.APPLIED
+        self._set_task(review.task_id, status=status, reason=review.reason or "")
+
+    def _failed(self, event: e.TaskFailed) -> None:
+        failure = event.payload
+        self._set_task(failure.task_id, status=TaskStatus.FAILED, reason=failure.reason)
+
+    def _announced(self, event: e.Announced) -> None:
+        """An announcement names the worker, not the task: it is about the worker's latest one."""
+        announced = event.payload
+        latest = self._latest_of(announced.worker_id)
+        if latest is not None and announced.touched_files:
+            self._set_task(latest, files=announced.touched_files)
+
+    def _applied(self, event: e.ProposalLanded) -> None:
+        landed = event.payload
+        self._landed.update(dict.fromkeys(landed.files))
+        commit = landed.commit or self._state.commit
+        self._state = msgspec.structs.replace(self._state, commit=commit)
+        self._set_task(landed.task_id, status=TaskStatus.APPLIED, files=landed.files)
+
+    def _undone(self, event: e.ProposalUndone) -> None:
+        undone = event.payload
+        for file in undone.files:
+            self._landed.pop(file, None)
+        self._set_task(undone.task_id, status=TaskStatus.UNDONE)
+
+    def _set_task(self, task_id: str, **fields: object) -> None:
+        task = self._tasks.get(task_id)
+        if task is not None:
+            self._tasks[task_id] = msgspec.structs.replace(task, **fields)
+
+    def _latest_of(self, worker: str) -> str | None:
+        if worker not in self._latest:
+            tasks = reversed(self._tasks.values())
+            found = (task.task_id for task in tasks if task.worker == worker)
+            self._latest[worker] = next(found, None)
+        return self._latest[worker]
+
+    _CHANGES: ClassVar[Mapping[type, Callable[[Folding, Any], None]]] = {
+        e.RunStarted: _started,
+        e.RunParked: _parked,
+        e.RunInterrupted: _interrupted,
+        e.RunResumed: _resumed,
+        e.RunEnded: _ended,
+        e.TaskDispatched: _dispatched,
+        e.ProposalSubmitted: _submitted,
+        e.ProposalReviewed: _reviewed,
+        e.TaskFailed: _failed,
+        e.Announced: _announced,
+        e.ProposalLanded: _applied,
+        e.ProposalUndone: _undone,
+    }
+    """What each kind of event changes; others change nothing."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from agentcanvas.hub.broker import Transacting
+from agentcanvas.hub.broker import Record, Transacting
 from agentcanvas.protocol.records import RawEvent, TextEvent, TranscriptEvent
 from agentcanvas.sandbox.paths import sanitised
 from agentcanvas.store import Event
@@ -65,19 +65,23 @@ class Scribe:
             self._timer = None
         bodies, self._waiting = self._waiting, []
         if bodies:
-            rows = [(self._stream, KIND, body) for body in bodies]
-            done = self._broker.submit(lambda unit: unit.transaction.append_many(rows))
+            rows = tuple((self._stream, KIND, body) for body in bodies)
+            done = self._broker.record(Record(events=rows), patient=True)
             done.add_done_callback(_retrieve)
 
 
-def _retrieve(done: asyncio.Future[range]) -> None:
+def _retrieve(done: asyncio.Future[None]) -> None:
     """A transcript that could not be written is no reason to stop; the run's own records are."""
     if not done.cancelled():
         done.exception()
 
 
 def _within_reason(event: TranscriptEvent) -> bytes:
-    body = _encode(event)
+    try:
+        body = _encode(event)
+    except UnicodeEncodeError:  # text that is none; whatever it was, it is told
+        line = repr(event).encode("utf-8", "replace").decode()[:_LARGEST]
+        return _encode(RawEvent(ts=event.ts, seq=event.seq, line=line))
     if len(body) <= _LARGEST:
         return body
     cut = f"{body[:_LARGEST].decode('utf-8', 'ignore')} [{len(body) - _LARGEST:,} bytes more]"

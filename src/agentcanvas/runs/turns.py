@@ -14,11 +14,12 @@ from msgspec import UNSET, Struct, UnsetType
 
 from agentcanvas.clock import Clock
 from agentcanvas.errors import DeadlineExceeded
-from agentcanvas.hub.broker import Transacting, Unit
+from agentcanvas.hub.broker import Record, Transacting
 from agentcanvas.hub.client import Connection, Conversation, Delivery
 from agentcanvas.hub.events import OnBehalfOf
 from agentcanvas.hub.guard import Principal, PrincipalKind
 from agentcanvas.hub.hub import Hub
+from agentcanvas.hub.notices import HUB
 from agentcanvas.protocol.envelope import AgentRef, Envelope
 from agentcanvas.protocol.ids import step_id
 from agentcanvas.protocol.kinds import (
@@ -68,8 +69,13 @@ class TurnSpec(Struct, frozen=True, kw_only=True):
     number: int = 1
     task_id: str = ""
     revision: int = 0
+    again: bool = False
+    """Whether the same was tried before and failed (C1)."""
+    patience: int = 1
+    """How many times its usual time it may take."""
     access: Access = Access.NONE
     generation: int | None = None
+    on: tuple[str, ...] = ()
     schema: dict[str, Any] | None = None
     scope: tuple[str, ...] | None = None
     testing_required: bool = False
@@ -181,7 +187,7 @@ class Turns:
     ) -> TurnOutcome:
         """Send an attempt, unless it was sent before, and hear what comes of it."""
         envelope = self._envelope(spec, attempt)
-        limit_s = self._limits_s.get(spec.to)
+        limit_s = self._limit_s(spec)
         timeout_s = None if limit_s is None else limit_s + _PATIENCE_S
         started = self._clock.monotonic()
         async with self._connection.converse(
@@ -230,9 +236,7 @@ class Turns:
             ),
         )
         events = [*also, begun] if attempt.number == 1 else [begun]
-        await self._logbook.transact(
-            lambda unit: (self._logbook.note(unit.transaction, *events), unit.put(post))
-        )
+        await self._logbook.record(Record(events=self._logbook.rows(*events), post=post))
         self._attempts[spec.key] = attempt
         now = self._clock.monotonic()
         who = spec.task_id or spec.key
@@ -244,6 +248,9 @@ class Turns:
             body = delivery.envelope.body
             if delivery.envelope.reply_to not in (conversation.asked.id, UNSET):
                 await delivery.ack()  # about an attempt that was given up
+                continue
+            if delivery.envelope.sender.id not in (spec.to, HUB):
+                await delivery.ack()  # nobody answers for somebody else
                 continue
             if isinstance(body, TaskResult | TaskReject | Error):
                 return delivery
@@ -296,13 +303,9 @@ class Turns:
         )
         step = self._journal.entry(spec.key, _request(spec), outcome)
 
-        def work(unit: Unit) -> None:
-            self._logbook.note(unit.transaction, done)
-            self._journal.write(unit.transaction, step)
-            if delivery is not None:
-                unit.take_over(delivery.number)
-
-        self._logbook.queue(work)
+        rows = (*self._logbook.rows(done), self._journal.row(step))
+        taken = () if delivery is None else (delivery.number,)
+        self._logbook.queue_record(Record(events=rows, taken=taken))
         self._journal.remember(step)
         return outcome
 
@@ -318,6 +321,10 @@ class Turns:
         post = await self._hub.prepare(self._engine, told)
         await self._logbook.transact(lambda unit: unit.put(post))
 
+    def _limit_s(self, spec: TurnSpec) -> float | None:
+        usual = self._limits_s.get(spec.to)
+        return None if usual is None else usual * spec.patience
+
     def _envelope(self, spec: TurnSpec, attempt: _Attempt) -> Envelope:
         order = Order(
             message=spec.message,
@@ -328,12 +335,14 @@ class Turns:
             number=spec.number,
             revision=spec.revision,
             attempt=attempt.number,
+            patience=spec.patience,
             access=spec.access,
             generation=UNSET if attempt.generation is None else attempt.generation,
+            on=spec.on,
             answer_schema=UNSET if spec.schema is None else freeze(spec.schema),
             rules=spec.rules,
         )
-        limit_s = self._limits_s.get(spec.to)
+        limit_s = self._limit_s(spec)
         return Envelope(
             id=attempt.message_id,
             kind=Kind.TASK_ASSIGN,
@@ -342,7 +351,7 @@ class Turns:
             recipient=AgentRef(spec.to),
             session=self._logbook.run_id,
             correlation_id=step_id(self._logbook.run_id, spec.task_id or spec.key, 0),
-            timeout_ms=UNSET if limit_s is None else round(limit_s * 1000),
+            timeout_ms=UNSET if limit_s is None else round((limit_s + _PATIENCE_S) * 1000),
             body=TaskAssign(
                 task_id=_wire_id(spec, attempt.number),
                 input=freeze(order),
@@ -363,9 +372,10 @@ def _request(spec: TurnSpec) -> object:
 
 
 def _wire_id(spec: TurnSpec, attempt: int) -> str:
-    """Task ids are unique on the wire: revisions and attempts have their own (C3)."""
+    """Task ids are unique on the wire: revisions, retries and attempts have their own (C3)."""
     name = spec.task_id or spec.key
     name += f".r{spec.revision}" if spec.revision else ""
+    name += ".again" if spec.again else ""
     return name + (f".a{attempt}" if attempt > 1 else "")
 
 

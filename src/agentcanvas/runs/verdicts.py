@@ -49,6 +49,7 @@ class Dossier(Struct, frozen=True, kw_only=True):
     evidence: Evidence
     iteration: int
     criteria: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     testing_required: bool = False
 
 
@@ -125,6 +126,7 @@ class Verdicts:
                     criteria=dossier.criteria,
                     files=dossier.ref.changed_files,
                     evidence=dossier.evidence,
+                    notes=dossier.notes,
                     patch=dossier.patch,
                     again=again,
                 ),
@@ -145,6 +147,7 @@ class Verdicts:
             summary=dossier.summary,
             files=dossier.ref.changed_files,
             evidence=dossier.evidence,
+            notes=dossier.notes,
             why=why,
         )
         answer = await run.people.ask(

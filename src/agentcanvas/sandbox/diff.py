@@ -62,7 +62,7 @@ async def make_patch(sandbox: Sandbox) -> Patch:
 
 
 def _make_patch(sandbox: Sandbox) -> Patch:
-    now = scan(sandbox.work_dir)
+    now = scan(sandbox.work_dir, sandbox.base.not_compared)
     notes: list[str] = []
     suspects = differing(sandbox.filled, now)
     special = {path for path in suspects if path in now and not is_patchable(now[path][0])}

@@ -9,6 +9,7 @@ Copies to work in are left to ``prepare``.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -22,9 +23,11 @@ import msgspec
 
 from agentcanvas.errors import SandboxError
 from agentcanvas.sandbox.changes import Change, Side, changes_between
+from agentcanvas.sandbox.dependencies import Dependency
 from agentcanvas.sandbox.manifest import Manifest, Stamp, differing, newest_change, settle, stamp_of
+from agentcanvas.sandbox.notes import Notes
 from agentcanvas.sandbox.paths import generations_folder, shown
-from agentcanvas.sandbox.selection import Repository, Selection, select
+from agentcanvas.sandbox.selection import EVERYTHING, Choice, Repository, choice_of, select
 from agentcanvas.sandbox.trees import (
     copy_open_file,
     frozen_mode,
@@ -36,6 +39,7 @@ from agentcanvas.sandbox.trees import (
 
 _TRIES = 5
 _RECORD = "generation.msgpack"
+_MADE = "made.msgpack"
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -45,11 +49,18 @@ class _Record(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
     include: tuple[bytes, ...]
     repository: tuple[str | None, str | None, bytes, bytes, str] | None
+    only: tuple[bytes, ...] = ()
+    bring: tuple[bytes, ...] = ()
+    dependencies: tuple[Dependency, ...] = ()
 
 
 @dataclass(frozen=True)
 class Generation:
-    """One frozen image; ``seen`` are the stamps of the *workspace's* files when it was taken."""
+    """One frozen image; ``seen`` are the stamps of the *workspace's* files when it was taken.
+
+    ``dependencies`` were found beside the files, ``made`` is what the run's setup made; neither is
+    part of the image.
+    """
 
     workspace: Path
     run_id: str
@@ -57,7 +68,9 @@ class Generation:
     seen: Manifest
     repository: Repository | None
     notes: tuple[str, ...] = ()
-    include: tuple[bytes, ...] = ()
+    choice: Choice = EVERYTHING
+    dependencies: tuple[Dependency, ...] = ()
+    made: tuple[Dependency, ...] = ()
 
     @property
     def name(self) -> str:
@@ -80,6 +93,17 @@ class Generation:
         return self.folder / "index"
 
     @property
+    def beside(self) -> tuple[Dependency, ...]:
+        """What a sandbox has besides the image: the setup's own where both have a path."""
+        made = {each.path for each in self.made}
+        return (*(each for each in self.dependencies if each.path not in made), *self.made)
+
+    @property
+    def not_compared(self) -> frozenset[bytes]:
+        """The paths at and below which nothing is ever part of a patch."""
+        return frozenset(each.path for each in self.beside)
+
+    @property
     def git_head(self) -> str | None:
         """``git rev-parse HEAD`` when it was taken, for proposal.json (S4)."""
         return self.repository.head if self.repository else None
@@ -90,14 +114,32 @@ async def take_generation(
     run_id: str,
     *,
     previous: Generation | None = None,
-    include: Sequence[str | bytes] = (),
+    only: Sequence[str | bytes] | None = None,
+    bring: Sequence[str | bytes] | None = None,
+    include: Sequence[str | bytes] | None = None,
 ) -> Generation:
     """Freeze the workspace as it is now.
 
     ``previous`` may be a generation of an earlier run; what did not change since is linked from it.
-    ``include`` names ignored files that belong to the base all the same.
+    ``only`` are globs of the files to take, ``bring`` globs of ignored files that belong to the
+    base all the same, ``include`` the very names of such files. A choice that is not said is that
+    of the previous generation of the same run.
     """
-    return await anyio.to_thread.run_sync(partial(_take, workspace, run_id, previous, include))
+    choice = _next_choice(workspace, run_id, previous)
+    said = choice_of(only=only or (), bring=bring or (), include=include or ())
+    choice = Choice(
+        choice.only if only is None else said.only,
+        choice.bring if bring is None else said.bring,
+        choice.include if include is None else said.include,
+    )
+    return await anyio.to_thread.run_sync(partial(_take, workspace, run_id, previous, choice))
+
+
+def _next_choice(workspace: Path, run_id: str, previous: Generation | None) -> Choice:
+    if previous is None or previous.run_id != run_id:
+        return Choice()
+    there = _still_there(workspace, previous.choice.include)
+    return Choice(previous.choice.only, previous.choice.bring, there)
 
 
 async def load_generation(workspace: Path, run_id: str, number: int) -> Generation:
@@ -117,44 +159,75 @@ def generation_numbers(workspace: Path, run_id: str) -> list[int]:
     return sorted(int(name[1:]) for name in names if name[0] == "g" and name[1:].isdecimal())
 
 
-def _take(
-    workspace: Path,
-    run_id: str,
-    previous: Generation | None,
-    include: Sequence[str | bytes],
-) -> Generation:
-    folder = generations_folder(workspace, run_id)
-    folder.mkdir(parents=True, exist_ok=True)
-    number = max(generation_numbers(workspace, run_id), default=-1) + 1
-    growing = folder / f"g{number}.growing"
-    remove_path(growing)
-    chosen = select(workspace, include)
-    # From here on an edit of the user shows in the ctime, and the copy below notices it.
-    settle(folder, newest_change(chosen.stamps.values()))
-    growing.mkdir()
+def setup_folder(workspace: Path, run_id: str) -> Path:
+    """Where what a run's setup made is kept, beside the run's generations."""
+    return generations_folder(workspace, run_id) / "setup"
+
+
+def note_made(folder: Path, made: Sequence[Dependency]) -> None:
+    """Note down what the setup made, in the folder that is to be the run's setup folder."""
+    (folder / _MADE).write_bytes(msgspec.msgpack.encode(tuple(made)))
+
+
+def made_by_setup(workspace: Path, run_id: str) -> tuple[Dependency, ...]:
+    """List what the setup of a run made, if there was one."""
     try:
+        noted = (setup_folder(workspace, run_id) / _MADE).read_bytes()
+    except FileNotFoundError:
+        return ()
+    return msgspec.msgpack.decode(noted, type=tuple[Dependency, ...])
+
+
+def _take(workspace: Path, run_id: str, previous: Generation | None, choice: Choice) -> Generation:
+    folder = generations_folder(workspace, run_id)
+    chosen = select(workspace, choice)
+    growing: Path | None = None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        number = max(generation_numbers(workspace, run_id), default=-1) + 1
+        growing = folder / f"g{number}.growing"
+        remove_path(growing)
+        # From here on an edit of the user shows in the ctime, and the copy below notices it.
+        settle(folder, newest_change(chosen.stamps.values()))
+        growing.mkdir()
         seen, notes = _freeze(workspace, chosen.stamps, growing / "tree", previous)
         _keep_index(chosen.repository, growing / "index")
-    except OSError as error:
-        remove_path(growing)
-        raise SandboxError(f"The workspace could not be copied: {error}") from error
-    generation = Generation(
-        workspace=workspace,
-        run_id=run_id,
-        number=number,
-        seen=seen,
-        repository=chosen.repository,
-        notes=(*chosen.notes, *notes),
-        include=tuple(os.fsencode(path) for path in include),
-    )
-    (growing / _RECORD).write_bytes(_recorded(generation))
-    growing.rename(generation.folder)
+        generation = Generation(
+            workspace=workspace,
+            run_id=run_id,
+            number=number,
+            seen=seen,
+            repository=chosen.repository,
+            notes=(*chosen.notes, *notes),
+            choice=choice,
+            dependencies=chosen.dependencies,
+            made=made_by_setup(workspace, run_id),
+        )
+        (growing / _RECORD).write_bytes(_recorded(generation))
+        growing.rename(generation.folder)
+    except (OSError, SandboxError) as error:
+        if growing:
+            remove_path(growing)  # a half-made copy must not keep a full disk full
+        if isinstance(error, SandboxError):
+            raise
+        raise SandboxError(f"The workspace could not be copied: {told(error)}") from error
     return generation
+
+
+def told(error: OSError) -> str:
+    """Say what is wrong with the disk, and the next step where there is one."""
+    advice = {
+        errno.ENOSPC: "; make room, for example with: agentcanvas sandbox clean",
+        errno.EDQUOT: "; make room, for example with: agentcanvas sandbox clean",
+        errno.EACCES: "; give yourself the right to it",
+        errno.EROFS: "; work on a disk that can be written to",
+    }
+    return f"{error}{advice.get(error.errno or 0, '')}"
 
 
 def _freeze(
     workspace: Path, stamps: Manifest, tree: Path, previous: Generation | None
-) -> tuple[Manifest, list[str]]:
+) -> tuple[Manifest, tuple[str, ...]]:
     """Fill the tree; gives the stamps of what is in it, and why something is not."""
     source, target = os.fsencode(workspace) + b"/", os.fsencode(tree) + b"/"
     old = os.fsencode(previous.tree) + b"/" if previous else b""
@@ -173,13 +246,13 @@ def _freeze(
 
     paths = sorted(stamps)
     seen: Manifest = {}
-    notes = []
+    notes = Notes()
     for path, outcome in zip(paths, in_parallel(freeze, paths), strict=True):
         if isinstance(outcome, str):
-            notes.append(f"{shown(path)} is left out: {outcome}")
+            notes.left_out(path, outcome)
         elif outcome:
             seen[path] = outcome
-    return seen, notes
+    return seen, notes.sentences()
 
 
 def _copy_still(source: bytes, target: bytes) -> Stamp | str | None:
@@ -191,13 +264,19 @@ def _copy_still(source: bytes, target: bytes) -> Stamp | str | None:
                 os.symlink(os.readlink(source), target)
                 os.utime(target, ns=(before[2], before[2]), follow_symlinks=False)
                 return before
+            if not stat.S_ISREG(before[0]):
+                return "something else took its place while it was copied"
             reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except (FileNotFoundError, NotADirectoryError):
             return None  # deleted since it was listed
         except PermissionError:
             return "it cannot be read"
+        except OSError as error:
+            if error.errno not in {errno.ELOOP, errno.EINVAL}:
+                raise
+            continue  # a file that became a link since it was looked at, or the other way round
         try:
-            if stamp_of(os.fstat(reading)) == before and stat.S_ISREG(before[0]):
+            if stamp_of(os.fstat(reading)) == before:
                 copy_open_file(reading, target, before, frozen_mode(before[0]))
                 if stamp_of(os.fstat(reading)) == before:
                     return before
@@ -218,15 +297,17 @@ def _keep_index(repository: Repository | None, target: Path) -> None:
 
 
 def _edits_since(generation: Generation) -> tuple[Change, ...]:
-    now: Selection = select(generation.workspace, _still_there(generation))
+    chosen = generation.choice
+    there = _still_there(generation.workspace, chosen.include)
+    now = select(generation.workspace, Choice(chosen.only, chosen.bring, there))
     suspects = differing(generation.seen, now.stamps)
     frozen, living = Side(generation.tree, generation.seen), Side(generation.workspace, now.stamps)
     return changes_between(frozen, living, suspects)
 
 
-def _still_there(generation: Generation) -> list[bytes]:
-    base = os.fsencode(generation.workspace)
-    return [path for path in generation.include if os.path.lexists(base + b"/" + path)]
+def _still_there(workspace: Path, names: Sequence[bytes]) -> tuple[bytes, ...]:
+    base = os.fsencode(workspace)
+    return tuple(path for path in names if os.path.lexists(base + b"/" + path))
 
 
 def _recorded(generation: Generation) -> bytes:
@@ -235,7 +316,16 @@ def _recorded(generation: Generation) -> bytes:
     if found:
         places = (os.fsencode(found.git_dir), os.fsencode(found.objects))
         repository = (found.head, found.branch, *places, found.prefix)
-    record = _Record(generation.seen, generation.notes, generation.include, repository)
+    choice = generation.choice
+    record = _Record(
+        stamps=generation.seen,
+        notes=generation.notes,
+        include=choice.include,
+        repository=repository,
+        only=choice.only,
+        bring=choice.bring,
+        dependencies=generation.dependencies,
+    )
     return msgspec.msgpack.encode(record)
 
 
@@ -243,6 +333,7 @@ def _load(workspace: Path, run_id: str, number: int) -> Generation:
     folder = generations_folder(workspace, run_id) / f"g{number}"
     try:
         record = msgspec.msgpack.decode((folder / _RECORD).read_bytes(), type=_Record)
+        made = made_by_setup(workspace, run_id)
     except (OSError, msgspec.DecodeError) as error:
         raise SandboxError(f"Generation g{number} of {run_id} cannot be read: {error}") from error
     repository = None
@@ -258,5 +349,7 @@ def _load(workspace: Path, run_id: str, number: int) -> Generation:
         seen=record.stamps,
         repository=repository,
         notes=record.notes,
-        include=record.include,
+        choice=Choice(record.only, record.bring, record.include),
+        dependencies=record.dependencies,
+        made=made,
     )

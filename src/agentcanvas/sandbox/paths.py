@@ -69,9 +69,14 @@ def workspace_relative(path: str | bytes) -> bytes:
     return plain
 
 
+def is_run_id(name: str) -> bool:
+    """Tell whether a name has the form of a run id."""
+    return _RUN_ID.fullmatch(name) is not None
+
+
 def checked_run_id(run_id: str) -> str:
     """Refuse a run id of another form: it becomes a folder name."""
-    if not _RUN_ID.fullmatch(run_id):
+    if not is_run_id(run_id):
         raise PathRefused(f"The run id '{run_id}' is not of the form run_YYYYMMDD_HHMMSS")
     return run_id
 
@@ -151,7 +156,7 @@ def claim_sandbox_paths(workspace_root: Path, run_id: str, agent_id: str) -> San
     folder.mkdir(parents=True, exist_ok=True)
     while True:
         root = folder / _name_for(folder, agent_id)
-        if _owner(root) == agent_id:
+        if owner_of(root) == agent_id:
             return SandboxPaths(root)
         claim = Path(tempfile.mkdtemp(prefix=".claim-", dir=folder))
         claim.chmod(0o755)
@@ -166,7 +171,7 @@ def claim_sandbox_paths(workspace_root: Path, run_id: str, agent_id: str) -> San
 
 def _name_for(folder: Path, agent_id: str) -> str:
     name = sanitised(agent_id)
-    if _is_free(folder, name) or _owner(folder / name) == agent_id:
+    if _is_free(folder, name) or owner_of(folder / name) == agent_id:
         return name
     return f"{name}-{_short_hash(agent_id)}"
 
@@ -177,7 +182,8 @@ def _is_free(folder: Path, name: str) -> bool:
     return name.casefold() not in taken
 
 
-def _owner(root: Path) -> str | None:
+def owner_of(root: Path) -> str | None:
+    """Name the agent whose sandbox a folder is; None when it is nobody's."""
     try:
         return (root / "agent_id").read_text("utf-8", "surrogateescape")
     except OSError:

@@ -4,12 +4,11 @@ A sandbox stands on one generation. Its input/ shares the frozen files, its work
 own. What runs in it is left to ``process``, what it changed to ``diff``.
 """
 
-# ruff: noqa: PTH108 -- paths are bytes here; pathlib has only text
-
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,23 +17,25 @@ import anyio.to_thread
 import msgspec
 
 from agentcanvas.errors import PathRefused, SandboxError
-from agentcanvas.sandbox.generation import Generation, load_generation
-from agentcanvas.sandbox.manifest import Manifest, entries_of, newest_change, settle, stamp_of
+from agentcanvas.sandbox.filling import (
+    fill_work,
+    link_input,
+    refill_input,
+    refill_work,
+    sound_input,
+)
+from agentcanvas.sandbox.generation import Generation, load_generation, told
+from agentcanvas.sandbox.globs import checked_glob, covered, is_plain
+from agentcanvas.sandbox.manifest import Manifest, newest_change, settle
 from agentcanvas.sandbox.paths import (
     SandboxPaths,
     claim_sandbox_paths,
     get_sandbox_paths,
     shown,
-    workspace_relative,
 )
-from agentcanvas.sandbox.trees import (
-    copy_file,
-    in_parallel,
-    link_or_copy,
-    make_folders,
-    remove_path,
-    working_mode,
-)
+from agentcanvas.sandbox.pool import Pooled, put_into_pool, take_from_pool
+from agentcanvas.sandbox.process_tree import marked
+from agentcanvas.sandbox.trees import remove_path
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -57,15 +58,20 @@ class Sandbox:
         """Where the agent works."""
         return self.paths.work_dir
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it was given all of its generation."""
+        return len(self.filled) == len(self.base.seen)
+
 
 async def prepare_sandbox(
     base: Generation, agent_id: str, files: Sequence[str | bytes] | None = None
 ) -> Sandbox:
     """Make the sandbox of an agent on a generation, in that generation's workspace and run.
 
-    ``files`` names files or folders of the workspace; without it, all of the generation. One that
-    is there already is not touched: find it with ``open_sandbox``, or take it back with
-    ``restore_work``.
+    ``files`` are names or globs of files or folders of the workspace; without it, all of the
+    generation. One that is there already is not touched: find it with ``open_sandbox``, or take it
+    back with ``restore_work``. Trees of an ended sandbox are used again where the pool has some.
     """
     return await anyio.to_thread.run_sync(partial(_prepare, base, agent_id, files))
 
@@ -91,13 +97,32 @@ async def restore_work(sandbox: Sandbox, base: Generation | None = None) -> Sand
 
 async def copy_generation(base: Generation, target: Path) -> Manifest:
     """Fill a new folder with the files of a generation, writable; gives their stamps."""
-    return await anyio.to_thread.run_sync(partial(_fill, base, sorted(base.seen), target))
+    return await anyio.to_thread.run_sync(partial(fill_work, base, sorted(base.seen), target))
 
 
 async def discard_sandbox(paths: SandboxPaths) -> None:
     """Remove everything but proposal/ (D15)."""
-    for folder in (paths.record, paths.work_dir, paths.input_dir, paths.tmp_dir, paths.home_dir):
+    for folder in parts_of(paths):
         await anyio.to_thread.run_sync(remove_path, folder)
+
+
+def parts_of(paths: SandboxPaths) -> tuple[Path, ...]:
+    """List what a sandbox is made of, without proposal/; the record, which makes it one, first."""
+    return (paths.record, paths.work_dir, paths.input_dir, paths.tmp_dir, paths.home_dir)
+
+
+async def retire_sandbox(sandbox: Sandbox) -> bool:
+    """Give up a sandbox: its trees go to the pool if it has room, proposal/ stays (D15).
+
+    The proposal must be settled and the run ended; that the processes are gone is looked up here.
+    Tells whether the trees will be used again.
+    """
+    return await anyio.to_thread.run_sync(partial(_retire, sandbox))
+
+
+def is_in_use(folder: Path) -> bool:
+    """Tell whether a process of a sandbox lives; ``folder`` is its own, or that of its run."""
+    return bool(marked(str(folder)))
 
 
 async def _bytes_of(path: Path) -> bytes:
@@ -106,58 +131,93 @@ async def _bytes_of(path: Path) -> bytes:
 
 def _prepare(base: Generation, agent_id: str, files: Sequence[str | bytes] | None) -> Sandbox:
     chosen = sorted(base.seen) if files is None else _named(base, files)
-    paths = claim_sandbox_paths(base.workspace, base.run_id, agent_id)
-    if paths.record.exists():
-        raise SandboxError(
-            f"Agent '{agent_id}' has a sandbox in {base.run_id} already; open it or restore it"
-        )
     try:
-        for half_made in (paths.input_dir, paths.work_dir):
-            remove_path(half_made)
+        paths = claim_sandbox_paths(base.workspace, base.run_id, agent_id)
+        if paths.record.exists():
+            raise SandboxError(
+                f"Agent '{agent_id}' has a sandbox in {base.run_id} already; open it or restore it"
+            )
         for folder in (paths.proposal_dir, paths.home_dir, paths.tmp_dir):
             folder.mkdir(exist_ok=True)
-        _link_input(base, chosen, paths.input_dir)
-        filled = _fill(base, chosen, paths.work_dir)
-        # From here on every edit in work/ shows in a ctime.
-        settle(paths.root, newest_change(filled.values()))
-        return _recorded(Sandbox(paths, base, filled))
+        try:
+            _remove_trees(paths)  # a half-made one
+            filled = _recycled(base, paths) if files is None else None
+            if filled is None:
+                link_input(base, chosen, paths.input_dir)
+                filled = fill_work(base, chosen, paths.work_dir)
+            # From here on every edit in work/ shows in a ctime.
+            settle(paths.root, newest_change(filled.values()))
+            return _recorded(Sandbox(paths, base, filled))
+        except OSError:
+            _remove_trees(paths)  # so that half a copy does not keep a full disk full
+            raise
     except OSError as error:
-        raise SandboxError(f"The sandbox of '{agent_id}' could not be made: {error}") from error
+        raise SandboxError(
+            f"The sandbox of '{agent_id}' could not be made: {told(error)}"
+        ) from error
+
+
+def _remove_trees(paths: SandboxPaths) -> None:
+    for folder in (paths.input_dir, paths.work_dir):
+        remove_path(folder)
+
+
+def _recycled(base: Generation, paths: SandboxPaths) -> Manifest | None:
+    """Bring trees of the pool up to date; None when there are none, or none that are of use."""
+    pooled = take_from_pool(base.workspace, paths)
+    if pooled is None:
+        return None
+    wanted = base.seen.keys()
+    came_from = pooled.came_from
+    try:
+        with ThreadPoolExecutor(1) as beside:  # mostly waiting for the disk, each for itself
+            linking = beside.submit(
+                refill_input, base, wanted, paths.input_dir, sound=pooled.sound, came_from=came_from
+            )
+            filled = refill_work(
+                base, wanted, paths.work_dir, filled=pooled.filled, came_from=came_from
+            )
+            linking.result()
+    except OSError:
+        _remove_trees(paths)
+        return None
+    return filled
+
+
+def _retire(sandbox: Sandbox) -> bool:
+    paths, base = sandbox.paths, sandbox.base
+    if is_in_use(paths.root):
+        raise SandboxError(f"Processes of {paths.root.name} still run; end them first")
+    try:
+        paths.record.unlink(missing_ok=True)  # from here on it is no sandbox any more
+        kept = False
+        if sandbox.is_whole and paths.work_dir.is_dir() and paths.input_dir.is_dir():
+            for path in (b".git", *base.not_compared):
+                remove_path(paths.work_dir / os.fsdecode(path))
+            sound = sound_input(base, paths.input_dir)
+            kept = put_into_pool(base.workspace, paths, Pooled(sandbox.filled, base.seen, sound))
+        for part in parts_of(paths):
+            remove_path(part)
+    except OSError as error:
+        raise SandboxError(f"{paths.root.name} could not be given up: {told(error)}") from error
+    return kept
 
 
 def _named(base: Generation, files: Sequence[str | bytes]) -> list[bytes]:
-    """Resolve names of files and folders to the files of the generation."""
+    """Resolve names and globs of files and folders to the files of the generation."""
     chosen: set[bytes] = set()
     for name in files:
-        path = workspace_relative(name)
-        below = [path] if path in base.seen else []
-        below += [known for known in base.seen if known.startswith(path + b"/")]
+        glob = checked_glob(name)
+        below = {glob} & base.seen.keys()  # a name that looks like a pattern is a name first
+        below = below or {path for path in base.seen if covered(path, (glob,))}
         if not below:
+            advice = "check the name" if is_plain(glob) else "check the pattern"
             raise PathRefused(
-                f"'{shown(path)}' is not in {base.name}: it does not exist or git ignores it; "
-                "check the name, or include it when the generation is taken"
+                f"'{shown(glob)}' is not in {base.name}: it does not exist or git ignores it; "
+                f"{advice}, or bring it along when the generation is taken"
             )
-        chosen.update(below)
+        chosen |= below
     return sorted(chosen)
-
-
-def _link_input(base: Generation, paths: Sequence[bytes], target: Path) -> None:
-    source, folder = os.fsencode(base.tree) + b"/", os.fsencode(target) + b"/"
-    make_folders(folder[:-1], paths)
-    in_parallel(lambda path: link_or_copy(source + path, folder + path), paths)
-
-
-def _fill(base: Generation, paths: Sequence[bytes], target: Path) -> Manifest:
-    source, folder = os.fsencode(base.tree) + b"/", os.fsencode(target) + b"/"
-    seen = base.seen
-    make_folders(folder[:-1], paths)
-    stamps = in_parallel(
-        lambda path: copy_file(
-            source + path, folder + path, seen[path], working_mode(seen[path][0])
-        ),
-        paths,
-    )
-    return dict(zip(paths, stamps, strict=True))
 
 
 def _recorded(sandbox: Sandbox) -> Sandbox:
@@ -171,56 +231,19 @@ def _recorded(sandbox: Sandbox) -> Sandbox:
 
 def _restore(sandbox: Sandbox, base: Generation) -> Sandbox:
     """Sweep out what does not belong, replace what was touched or is otherwise in the new base."""
-    whole = len(sandbox.filled) == len(sandbox.base.seen)
-    wanted = set(base.seen) if whole else set(base.seen) & set(sandbox.filled)
-    work = os.fsencode(sandbox.work_dir) + b"/"
-    sandbox.paths.record.unlink(missing_ok=True)  # until it is whole again
-    left = _swept(work, wanted)
-    filled = {path: stamp for path, stamp in left.items() if sandbox.filled.get(path) == stamp}
-    if base is not sandbox.base:
-        same = partial(_same_frozen_file, sandbox.base, base)
-        filled = {path: stamp for path, stamp in filled.items() if same(path)}
-    for path in left.keys() - filled.keys():
-        os.unlink(work + path)
-    filled |= _fill(base, sorted(wanted - filled.keys()), sandbox.work_dir)
-    if base is not sandbox.base:
-        remove_path(sandbox.paths.input_dir)
-        _link_input(base, sorted(filled), sandbox.paths.input_dir)
-    settle(sandbox.paths.root, newest_change(filled.values()))
-    return _recorded(replace(sandbox, base=base, filled=filled))
-
-
-def _swept(work: bytes, wanted: Set[bytes]) -> Manifest:
-    """Remove everything but the wanted files and the private git; gives the stamps of the rest."""
-    folders = {path[:end] for path in wanted for end in _slashes(path)}
-    stamps: Manifest = {}
-    waiting = [b""]
-    while waiting:
-        folder = waiting.pop()
-        for entry in list(entries_of(work + folder)):
-            path = folder + os.fsencode(entry.name)
-            is_folder = entry.is_dir(follow_symlinks=False)
-            if path in folders and is_folder:
-                waiting.append(path + b"/")
-            elif path in wanted and not is_folder:
-                stamps[path] = stamp_of(os.lstat(work + path))
-            elif path != b".git":
-                remove_path(Path(os.fsdecode(work + path)))
-    return stamps
-
-
-def _slashes(path: bytes) -> Iterator[int]:
-    end = path.find(b"/")
-    while end > 0:
-        yield end
-        end = path.find(b"/", end + 1)
-
-
-def _same_frozen_file(one: Generation, other: Generation, path: bytes) -> bool:
-    """Generations share the files that did not change: the same inode is the same content."""
-    if path not in one.seen:
-        return False
-    left = os.lstat(os.fsencode(one.tree) + b"/" + path)
-    right = os.lstat(os.fsencode(other.tree) + b"/" + path)
-    same_mode = one.seen[path][0] == other.seen[path][0]
-    return same_mode and (left.st_dev, left.st_ino) == (right.st_dev, right.st_ino)
+    whole = base.seen.keys()
+    wanted: Set[bytes] = whole if sandbox.is_whole else whole & sandbox.filled.keys()
+    paths = sandbox.paths
+    came_from = sandbox.base.seen
+    try:
+        paths.record.unlink(missing_ok=True)  # until it is whole again
+        filled = refill_work(
+            base, wanted, paths.work_dir, filled=sandbox.filled, came_from=came_from
+        )
+        if base is not sandbox.base:
+            sound = sound_input(sandbox.base, paths.input_dir)
+            refill_input(base, wanted, paths.input_dir, sound=sound, came_from=came_from)
+        settle(paths.root, newest_change(filled.values()))
+        return _recorded(replace(sandbox, base=base, filled=filled))
+    except OSError as error:
+        raise SandboxError(f"work/ could not be taken back: {told(error)}") from error

@@ -6,23 +6,23 @@ scan afterwards counts who is still there: none. What the lines mean is left to 
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from enum import StrEnum
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
 import msgspec
-from anyio.abc import ByteReceiveStream, Process
+from anyio.abc import ByteReceiveStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from agentcanvas.errors import SandboxError
-from agentcanvas.sandbox.confine import Command, Confinement, Launch, View
+from agentcanvas.sandbox.confine import ON_LINUX, Command, Confinement, View
+from agentcanvas.sandbox.limits import Breach, Cause, Limits
+from agentcanvas.sandbox.output import Line, Output, Source
 from agentcanvas.sandbox.process_tree import (
     Member,
     descendants,
@@ -32,54 +32,41 @@ from agentcanvas.sandbox.process_tree import (
     namespace_of,
     send,
 )
+from agentcanvas.sandbox.start import Started, start
+from agentcanvas.sandbox.watch import Watch
 
-_LONGEST_LINE = 64 * 1024
+__all__ = [
+    "Cause",
+    "ConfinedProcess",
+    "Ending",
+    "Limits",
+    "Line",
+    "Source",
+    "run_confined",
+    "start_confined",
+]
+
 _LINES_WAITING = 256
-_START_S = 30.0
 _END_OF_PIPES_S = 2.0
 _END_OF_ROOT_S = 5.0
-
-
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a process may run or be silent, and how much it may say; None for no limit."""
-
-    deadline_s: float | None = None
-    silence_s: float | None = None
-    output_bytes: int = 16 * 1024 * 1024
-    grace_s: float = 5.0
-    """From the polite signal to the other one."""
-
-
-class Source(StrEnum):
-    """Where a line came from."""
-
-    STDOUT = "stdout"
-    STDERR = "stderr"
-
-
-class Line(msgspec.Struct, frozen=True):
-    """One line of output without its end; a very long one arrives in pieces."""
-
-    source: Source
-    text: str
-
-
-class Cause(StrEnum):
-    """Why a process ended."""
-
-    EXITED = "exited"
-    STOPPED = "stopped"
-    DEADLINE = "deadline"
-    SILENCE = "silence"
+_KILLED_BY = 128
+_BY_THE_KERNEL = {
+    _KILLED_BY + signal.SIGXCPU: Breach(Cause.CPU, "one process used up its processor time"),
+    _KILLED_BY + signal.SIGXFSZ: Breach(Cause.FILE_SIZE, "it wrote a file larger than allowed"),
+}
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """How it ended. ``survivors`` counts processes still there afterwards; 0 is the promise."""
+    """How it ended. ``survivors`` counts processes still there afterwards; 0 is the promise.
+
+    ``reason`` says by how much a limit was passed, when one was.
+    """
 
     cause: Cause
     exit_code: int
     survivors: int
     dropped_bytes: int = 0
+    reason: str = ""
 
 
 @asynccontextmanager
@@ -87,11 +74,12 @@ async def start_confined(
     confinement: Confinement, view: View, command: Command, limits: Limits | None = None
 ) -> AsyncIterator[ConfinedProcess]:
     """Run a command; leaving the block, by whatever way, ends everything that it started."""
+    limits = limits or Limits()
     tag = f"{command.tag or 'sandbox'}/{secrets.token_hex(8)}"
     # A start is not cancelled half-way: what has no owner yet would stay. It takes milliseconds.
     with anyio.CancelScope(shield=True):
-        started = await _start(confinement, view, replace(command, tag=tag))
-    process = ConfinedProcess(*started, tag=tag, limits=limits or Limits())
+        started = await start(confinement, view, replace(command, tag=tag), limits)
+    process = ConfinedProcess(started, _written_to(view), tag=tag, limits=limits)
     raised: Exception | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(process.attend, command.stdin)
@@ -116,72 +104,32 @@ async def run_confined(
         return await process.wait(), lines
 
 
-async def _start(
-    confinement: Confinement, view: View, command: Command
-) -> tuple[Process, Launch, int]:
-    """Start the program that confines; gives it with the process from which all descend."""
-    reading, writing = os.pipe()
-    try:
-        launch = confinement.launch(view, command, writing)
-        try:
-            process = await anyio.open_process(
-                launch.argv,
-                env=launch.env,
-                cwd=launch.cwd,
-                pass_fds=[writing] if launch.reports else [],
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise SandboxError(f"'{launch.argv[0]}' could not be started: {error}") from error
-        os.close(writing)
-        writing = -1
-        root = await _reported_root(process, reading) if launch.reports else process.pid
-    finally:
-        os.close(reading)
-        if writing >= 0:
-            os.close(writing)
-    return process, launch, root
-
-
-async def _reported_root(process: Process, reading: int) -> int:
-    """Read what the program reports: its child, or nothing when it failed before it had one."""
-    told = b""
-    with anyio.move_on_after(_START_S) as limit:
-        while True:
-            await anyio.wait_readable(reading)
-            if not (part := os.read(reading, 4096)):
-                break
-            told += part
-    if limit.cancelled_caught:
-        process.terminate()  # both kinds of starter take along what they have begun
-        await process.aclose()
-        raise SandboxError(f"The confinement did not start within {_START_S:g} s")
-    with suppress(ValueError, KeyError):
-        return int(json.loads(told)["child-pid"])
-    return process.pid
+def _written_to(view: View) -> tuple[Path, ...]:
+    return (view.home, view.tmp, *((view.tree,) if view.writable else ()))
 
 
 class ConfinedProcess:
     """A running command; iterate over it for its lines. Made by ``start_confined``."""
 
     def __init__(
-        self, process: Process, launch: Launch, root: int, *, tag: str, limits: Limits
+        self, started: Started, folders: Sequence[Path], *, tag: str, limits: Limits
     ) -> None:
-        self._process = process
-        self._launch = launch
-        self._root = root
-        self._root_member = member_of(root)
-        self._namespace = namespace_of(root)
+        self._process = started.process
+        self._launch = started.launch
+        self._root = started.root
+        self._folders = folders
+        self._root_member = member_of(self._root)
+        self._namespace = namespace_of(self._root)
         self._tag = tag
         self._limits = limits
+        self._output = Output(limits.output_bytes)
         self._cause: Cause | None = None
+        self._reason = ""
         self._told_to_end = anyio.Event()
         self._gone = anyio.Event()
         self._heard_out = anyio.Event()
         self._survivors = 0
         self._last_sign = anyio.current_time()
-        self._said = 0
-        self._dropped = 0
         self._delivering = 0
         self._lines_in: MemoryObjectSendStream[Line]
         self._lines_out: MemoryObjectReceiveStream[Line]
@@ -210,11 +158,14 @@ class ConfinedProcess:
         code = self._process.returncode
         assert self._cause
         assert code is not None
-        return Ending(self._cause, code, self._survivors, self._dropped)
+        cause, reason = self._cause, self._reason
+        if cause is Cause.EXITED and (breach := _BY_THE_KERNEL.get(code)):
+            cause, reason = breach.cause, breach.sentence
+        return Ending(cause, code, self._survivors, self._output.dropped, reason)
 
-    def _end(self, cause: Cause) -> None:
+    def _end(self, cause: Cause, reason: str = "") -> None:
         if self._cause is None:
-            self._cause = cause
+            self._cause, self._reason = cause, reason
         self._told_to_end.set()
 
     async def attend(self, stdin: str) -> None:
@@ -229,6 +180,7 @@ class ConfinedProcess:
                     self._end(Cause.STOPPED)  # a cancelled attendant stops it, too
                     await self._end_everything()
                     await self._hear_out()
+                    await self._deliver(self._output.held_back())
                     await self._close()
                 tasks.cancel_scope.cancel()
 
@@ -237,6 +189,7 @@ class ConfinedProcess:
             tasks.start_soon(self._await_exit)
             tasks.start_soon(self._await_deadline)
             tasks.start_soon(self._await_silence)
+            tasks.start_soon(self._await_breach)
             await self._told_to_end.wait()
             tasks.cancel_scope.cancel()
 
@@ -258,10 +211,22 @@ class ConfinedProcess:
             await anyio.sleep_until(heard + self._limits.silence_s)
         self._end(Cause.SILENCE)
 
+    async def _await_breach(self) -> None:
+        if not ON_LINUX:
+            return
+        watch = Watch(self._root, self._folders, self._limits)
+        while True:
+            await anyio.sleep(self._limits.poll_s)
+            # Nobody waits for a look at the disk when the process has ended meanwhile.
+            breach = await anyio.to_thread.run_sync(watch.look, abandon_on_cancel=True)
+            if breach:
+                self._end(breach.cause, breach.sentence)
+
     async def _end_everything(self) -> None:
         """Ask all to end, then end the root, which takes all along; then look who is left."""
         try:
-            if self._process.returncode is None:
+            greedy = self._cause is not None and self._cause.is_greed
+            if self._process.returncode is None and not greedy:
                 await self._ask_to_end()
             self._end_root()
             with anyio.move_on_after(_END_OF_ROOT_S):
@@ -274,7 +239,7 @@ class ConfinedProcess:
     def _end_root(self) -> None:
         if self._root_member and self._process.returncode is None:
             send([self._root_member], self._launch.end_with)
-        if not self._launch.reports:  # nobody in there keeps the others together
+        if not self._launch.wires:  # nobody in there keeps the others together
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
@@ -320,31 +285,18 @@ class ConfinedProcess:
                 return
 
     async def _read(self, stream: ByteReceiveStream, source: Source) -> None:
-        begun = b""
         with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
             while True:
                 data = await stream.receive()
                 self._last_sign = anyio.current_time()
-                *whole, begun = (begun + self._within_cap(data)).split(b"\n")
-                while len(begun) > _LONGEST_LINE:
-                    whole.append(begun[:_LONGEST_LINE])
-                    begun = begun[_LONGEST_LINE:]
-                for line in whole:
-                    await self._deliver(Line(source, line.decode("utf-8", "replace")))
-        if begun:
-            await self._deliver(Line(source, begun.decode("utf-8", "replace")))
+                await self._deliver(self._output.feed(source, data))
+        await self._deliver(self._output.finish(source))
 
-    def _within_cap(self, data: bytes) -> bytes:
-        """Cut off what is over the cap; it is still read, so that the process does not block."""
-        room = max(0, self._limits.output_bytes - self._said)
-        self._said += len(data)
-        self._dropped += max(0, len(data) - room)
-        return data[:room]
-
-    async def _deliver(self, line: Line) -> None:
+    async def _deliver(self, lines: list[Line]) -> None:
         self._delivering += 1
         try:
-            await self._lines_in.send(line)
+            for line in lines:
+                await self._lines_in.send(line)
         except anyio.BrokenResourceError:
             pass  # nobody listens any more
         finally:

@@ -65,6 +65,27 @@ def toolchain_folders(workspace: Path) -> tuple[Path, ...]:
     return _folders(workspace, os.environ.get("PATH", ""))
 
 
+def interpreter_folders(venv: Path, workspace: Path) -> tuple[Path, ...]:
+    """List what must be readable for the Python that a virtual environment borrows.
+
+    Its ``pyvenv.cfg`` names the folder; one that is not a bin/ with a Python in it opens nothing,
+    because the file is anybody's who could write to the workspace.
+    """
+    try:
+        lines = (venv / "pyvenv.cfg").read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return ()
+    named = [
+        line.partition("=")[2].strip() for line in lines if line.split("=")[0].strip() == "home"
+    ]
+    found: set[Path] = set()
+    for folder in map(Path, named):
+        is_python = folder.name == "bin" and any(folder.glob("python3*"))
+        if is_python and not _is_of_the_system(folder):
+            found |= {part for part in _parts_around(folder.resolve()) if part.is_dir()}
+    return tuple(sorted(path for path in found if not _within(path, workspace)))
+
+
 @lru_cache(maxsize=16)  # asked at every start of a process, answered by hundreds of lookups
 def _folders(workspace: Path, search: str) -> tuple[Path, ...]:
     found: set[Path] = set()

@@ -4,20 +4,22 @@
 way for all disks. Which files, and what they are for, is the caller's matter.
 """
 
-# ruff: noqa: PTH101, PTH103, PTH108, PTH112, PTH114, PTH115, PTH211 -- paths are bytes here; pathlib has only text
+# ruff: noqa: PTH101, PTH103, PTH108, PTH112, PTH114, PTH115, PTH208, PTH211 -- paths are bytes here; pathlib has only text
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
 import stat
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from agentcanvas.sandbox.manifest import Stamp, stamp_of
+from agentcanvas.sandbox.manifest import Manifest, Stamp, entries_of, stamp_of
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -28,6 +30,11 @@ _THREADS = max(2, min(4, os.cpu_count() or 2))
 
 _CANNOT_LINK = {errno.EMLINK, errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.ENOSYS}
 _CANNOT_COPY_RANGE = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EPERM}
+_TOO_DEEP = {errno.ENAMETOOLONG, errno.EMFILE}
+
+_SHARE_BLOCKS = 0x40049409  # FICLONE of Linux
+_MAY_HAVE_HOLES = 1 << 20
+_BLOCK_UNIT = 512
 
 
 def frozen_mode(mode: int) -> int:
@@ -99,7 +106,30 @@ def copy_open_file(reading: int, target: bytes, like: Stamp, mode: int) -> Stamp
 
 
 def _copy_bytes(reading: int, writing: int, size: int) -> None:
-    left = size
+    if size > _MAY_HAVE_HOLES and os.fstat(reading).st_blocks * _BLOCK_UNIT < size:
+        _copy_around_holes(reading, writing, size)
+    else:
+        _copy_range(reading, writing, size)
+
+
+def _copy_around_holes(reading: int, writing: int, size: int) -> None:
+    """Copy what is really there: a file of gigabytes may be nothing but a hole."""
+    end = 0
+    while end < size:
+        try:
+            start = os.lseek(reading, end, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # no more data
+                raise
+            break
+        end = os.lseek(reading, start, os.SEEK_HOLE)
+        os.lseek(reading, start, os.SEEK_SET)
+        os.lseek(writing, start, os.SEEK_SET)
+        _copy_range(reading, writing, end - start)
+    os.ftruncate(writing, size)
+
+
+def _copy_range(reading: int, writing: int, left: int) -> None:
     try:
         while left > 0:
             moved = os.copy_file_range(reading, writing, left)
@@ -109,8 +139,8 @@ def _copy_bytes(reading: int, writing: int, size: int) -> None:
     except (OSError, AttributeError) as error:
         if isinstance(error, OSError) and error.errno not in _CANNOT_COPY_RANGE:
             raise
-        while block := os.read(reading, 1 << 20):
-            os.write(writing, block)
+        while left > 0 and (block := os.read(reading, min(left, 1 << 20))):
+            left -= os.write(writing, block)
 
 
 def link_or_copy(source: bytes, target: bytes) -> None:
@@ -124,15 +154,72 @@ def link_or_copy(source: bytes, target: bytes) -> None:
         copy_file(source, target, like, stat.S_IMODE(like[0]))
 
 
+def files_below(root: bytes) -> Manifest:
+    """Stamp every file, link and whatever else is below a folder, none left out."""
+    found: Manifest = {}
+    waiting = [b""]
+    while waiting:
+        folder = waiting.pop()
+        for entry in entries_of(root + b"/" + folder):
+            path = folder + os.fsencode(entry.name)
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(path + b"/")
+            else:
+                found[path] = stamp_of(entry.stat(follow_symlinks=False))
+    return found
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy a file or a whole folder with modes and times; pipes and sockets stay behind."""
+    old, new = os.fsencode(source), os.fsencode(target)
+    like = stamp_of(os.lstat(old))
+    if not stat.S_ISDIR(like[0]):
+        copy_file(old, new, like, working_mode(like[0]))
+        return
+    stamps = files_below(old)
+    paths = [p for p, stamp in stamps.items() if stat.S_ISREG(stamp[0]) or stat.S_ISLNK(stamp[0])]
+    make_folders(new, paths)
+
+    def copy(path: bytes) -> None:
+        like = stamps[path]
+        copy_file(old + b"/" + path, new + b"/" + path, like, working_mode(like[0]))
+
+    in_parallel(copy, paths)
+
+
+def shares_blocks(folder: Path) -> bool:
+    """Try whether copies cost nothing here until they are written to (XFS, btrfs)."""
+    with (
+        tempfile.TemporaryFile(dir=folder) as one,
+        tempfile.TemporaryFile(dir=folder) as other,
+    ):
+        one.write(b"x" * 4096)
+        one.flush()
+        try:
+            fcntl.ioctl(other.fileno(), _SHARE_BLOCKS, one.fileno())
+        except OSError:
+            return False
+    return True
+
+
 def remove_path(path: Path) -> None:
-    """Remove a file, link or whole tree, whatever rights its maker left on it."""
+    """Remove a file, link or whole tree, whatever rights its maker left on it, however deep."""
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
         return
-    shutil.rmtree(path, onerror=_open_up_and_retry)
+    try:
+        shutil.rmtree(path, onerror=_open_up_and_retry)
+    except RecursionError:
+        _remove_level_by_level(path)
+    except OSError as error:
+        if error.errno not in _TOO_DEEP:
+            raise
+        _remove_level_by_level(path)
 
 
-def _open_up_and_retry(_: object, path: str, __: object) -> None:
+def _open_up_and_retry(_: object, path: str, problem: object) -> None:
+    if isinstance(problem, tuple) and getattr(problem[1], "errno", 0) in _TOO_DEEP:
+        raise problem[1]
     if not os.path.lexists(path):
         return
     os.chmod(Path(path).parent, 0o700)
@@ -141,3 +228,52 @@ def _open_up_and_retry(_: object, path: str, __: object) -> None:
         shutil.rmtree(path)
     else:
         os.unlink(path)
+
+
+def _remove_level_by_level(root: Path) -> None:
+    """Remove a tree deeper than a path can be long: every folder is first lifted to the top."""
+    number = 0
+    root.chmod(0o700)
+    top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        while names := os.listdir(top):
+            for name in names:
+                number = _emptied(top, name, number)
+    finally:
+        os.close(top)
+    root.rmdir()
+
+
+def _emptied(top: int, name: str, number: int) -> int:
+    """Remove an entry of the top folder; the folders in it become entries of the top folder."""
+    if not stat.S_ISDIR(os.lstat(name, dir_fd=top).st_mode):
+        os.unlink(name, dir_fd=top)
+        return number
+    os.chmod(name, 0o700, dir_fd=top)
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    folder = os.open(name, flags, dir_fd=top)
+    try:
+        for inner in os.listdir(folder):
+            if stat.S_ISDIR(os.lstat(inner, dir_fd=folder).st_mode):
+                os.chmod(inner, 0o700, dir_fd=folder)  # a folder that moves is itself written to
+                number = _lifted(folder, inner, top, number)
+            else:
+                os.unlink(inner, dir_fd=folder)
+    finally:
+        os.close(folder)
+    os.rmdir(name, dir_fd=top)
+    return number
+
+
+def _lifted(folder: int, name: str, top: int, number: int) -> int:
+    while True:
+        number += 1
+        try:
+            os.rename(name, f".lifted-{number}", src_dir_fd=folder, dst_dir_fd=top)
+        except (FileExistsError, NotADirectoryError, IsADirectoryError):
+            continue
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY:
+                raise
+        else:
+            return number

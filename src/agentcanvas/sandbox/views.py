@@ -1,4 +1,6 @@
-"""The two views there are: a worker in its sandbox, and a reader of a generation (S2, D8).
+"""The views there are: a worker in its sandbox, a check in its copy, a reader of a generation.
+
+S2 and D8 ask for the first and the last; the second sees what the first sees, and no input/.
 
 What a view means to the kernel is left to ``confine`` and its back-ends.
 """
@@ -6,8 +8,9 @@ What a view means to the kernel is left to ``confine`` and its back-ends.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from agentcanvas.sandbox.confine import Bind, Network, View
+from agentcanvas.sandbox.confine import Bind, Door, Network, View
 from agentcanvas.sandbox.generation import Generation
 from agentcanvas.sandbox.paths import claim_sandbox_paths
 from agentcanvas.sandbox.prepare import Sandbox
@@ -15,7 +18,11 @@ from agentcanvas.sandbox.private_git import object_folders
 
 
 def worker_view(
-    sandbox: Sandbox, *, network: Network = Network.NONE, read_only: Sequence[Bind] = ()
+    sandbox: Sandbox,
+    *,
+    network: Network = Network.NONE,
+    door: Door | None = None,
+    read_only: Sequence[Bind] = (),
 ) -> View:
     """Show a worker its work/, writable, with input/ beside it."""
     paths = sandbox.paths
@@ -28,6 +35,31 @@ def worker_view(
         objects=object_folders(sandbox.base),
         read_only=tuple(read_only),
         network=network,
+        door=door,
+    )
+
+
+def copy_view(
+    base: Generation,
+    tree: Path,
+    *,
+    network: Network = Network.NONE,
+    door: Door | None = None,
+    read_only: Sequence[Bind] = (),
+) -> View:
+    """Show a copy of a generation, writable; home and tmp are folders beside it, made here."""
+    home, tmp = tree.parent / "home", tree.parent / "tmp"
+    for folder in (home, tmp):
+        folder.mkdir(exist_ok=True)
+    return View(
+        workspace=base.workspace,
+        tree=tree,
+        home=home,
+        tmp=tmp,
+        objects=object_folders(base),
+        read_only=tuple(read_only),
+        network=network,
+        door=door,
     )
 
 
@@ -36,6 +68,7 @@ def reader_view(
     agent_id: str,
     *,
     network: Network = Network.NONE,
+    door: Door | None = None,
     read_only: Sequence[Bind] = (),
 ) -> View:
     """Show an agent the workspace as it was frozen, read-only; only its home is its own."""
@@ -51,4 +84,5 @@ def reader_view(
         objects=object_folders(base),
         read_only=tuple(read_only),
         network=network,
+        door=door,
     )

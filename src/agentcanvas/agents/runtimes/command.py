@@ -141,7 +141,7 @@ class CommandRuntime:
         if ending.dropped_bytes:
             notes.append(
                 f"'{self._name}' said more than {self._output_bytes:,} bytes; "
-                f"the last {ending.dropped_bytes:,} were dropped."
+                f"{ending.dropped_bytes:,} in the middle were dropped."
             )
         if ending.survivors:
             notes.append(survived(ending.survivors))
@@ -229,6 +229,7 @@ class _Hearing:
 
     def __init__(self, emit: Emit, environment: Environment) -> None:
         self._answer: list[str] = []
+        self._goes_on = False
         self._out = Telling(lambda text: emit(TextEvent(text=text, **UNSTAMPED)))
         self._err = Telling(lambda text: emit(RawEvent(line=text, **UNSTAMPED)))
         self.environment = environment
@@ -237,7 +238,11 @@ class _Hearing:
     def __call__(self, line: Line) -> None:
         text = self.environment.redacted(line.text)
         if line.source is Source.STDOUT:
-            self._answer.append(text)
+            if self._goes_on:
+                self._answer[-1] += text
+            else:
+                self._answer.append(text)
+            self._goes_on = line.goes_on
             self._out.line(text)
             return
         self._err.line(text)

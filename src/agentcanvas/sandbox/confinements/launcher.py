@@ -5,20 +5,30 @@ milliseconds. It becomes a sub-reaper: orphans come back to it instead of escapi
 command ends, when it is told to (SIGTERM) or when whoever started it dies, it kills every
 descendant and leaves only after the kernel says that none is left.
 
-Options: --parent PID, --report-to FD, --network none|open, --read PATH, --write PATH, --device
-PATH, --unconfined. Exit code 78 when the kernel cannot enforce what is asked: it fails closed.
+Options: --parent PID; the descriptors --report-to, --go and --calls (see ``confine.Wires``);
+--network none|open, --port N (TCP to it is allowed nevertheless), --read PATH, --write PATH,
+--device PATH; --unconfined. Exit code 78 when the kernel cannot enforce what is asked.
 """
 
 from __future__ import annotations
 
-# The bare module: `signal` dresses the same functions in enums, for a third of the start-up time.
+# The bare modules: `signal` and `ctypes` dress the same up, for a third of the start-up time.
 import _signal as signal  # type: ignore[import-not-found]  # has no stubs, being private
-import ctypes
 import os
-import resource
 import struct
 import sys
 import warnings  # noqa: F401 - execvp imports it, which the restriction would forbid by then
+from _ctypes import (
+    FUNCFLAG_CDECL,
+    FUNCFLAG_USE_ERRNO,
+    Array,
+    CFuncPtr,
+    _SimpleCData,
+    addressof,
+    dlopen,
+    dlsym,
+    get_errno,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself takes longer to import than all the rest
@@ -27,8 +37,29 @@ if TYPE_CHECKING:  # typing itself takes longer to import than all the rest
 CANNOT_CONFINE = 78
 LEAST_ABI = 3  # below, truncate(2) outside the tree cannot be forbidden
 
-_libc = ctypes.CDLL(None, use_errno=True)
-_NUMBERS_OF_CPU = {"x86_64": 0, "aarch64": 1}
+
+class _Int(_SimpleCData):  # type: ignore[type-arg]  # here it takes none
+    _type_ = "i"
+
+
+class _Char(_SimpleCData):  # type: ignore[type-arg]  # as above
+    _type_ = "c"
+
+
+class _Function(CFuncPtr):
+    _flags_ = FUNCFLAG_CDECL | FUNCFLAG_USE_ERRNO
+    _restype_ = _Int
+
+
+class _Library:
+    """Finds functions when they are called: not every system that imports this has them."""
+
+    def __getattr__(self, name: str) -> _Function:
+        opened = dlopen(None, 0)  # type: ignore[arg-type]  # None is what everybody has open
+        return _Function(dlsym(opened, name))
+
+
+_libc = _Library()
 
 # prctl(2)
 _SET_DEATH_SIGNAL, _SET_SECCOMP, _DROP_CAPABILITY = 1, 22, 24
@@ -37,6 +68,7 @@ _CAPABILITY_VERSION, _MOST_CAPABILITIES = 0x20080522, 64
 
 # landlock(7); the numbers are the same on every architecture
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_RULE_OF_A_PATH, _RULE_OF_A_PORT, _CONNECT = 1, 2, 2
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
 _TRUNCATE, _IOCTL_DEV = 1 << 14, 1 << 15
 _OF_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
@@ -44,32 +76,7 @@ _RIGHTS_BY_ABI = {1: 13, 2: 14, 3: 15, 4: 15}
 _ALL_RIGHTS = 16
 _ABI_WITH_NETWORK, _ABI_WITH_SCOPES = 4, 6
 
-# seccomp(2) programs
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-_ALLOW, _FAIL = 0x7FFF0000, 0x00050000
-_EPERM, _EACCES, _ENOSYS = 1, 13, 38
-_ARCHITECTURE = (0xC000003E, 0xC00000B7)
-_SOCKET = (41, 198)
-_X32 = 0x40000000
-_UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
-_FORBIDDEN = {
-    "io_uring_setup": (425, 425),
-    "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427),
-    "ptrace": (101, 117),
-    "mount": (165, 40),
-    "unshare": (272, 97),
-    "setns": (308, 268),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "keyctl": (250, 219),
-    "add_key": (248, 217),
-    "request_key": (249, 218),
-    "bpf": (321, 280),
-    "perf_event_open": (298, 241),
-    "userfaultfd": (323, 282),
-    "pidfd_getfd": (438, 438),
-}
+_MOST_OF_A_FILTER = 65_536
 
 
 class CannotConfine(Exception):
@@ -81,23 +88,28 @@ def landlock_abi() -> int:
     return max(0, int(_libc.syscall(_CREATE_RULESET, None, 0, 1)))
 
 
-def restrict_files(read: list[str], write: list[str], devices: list[str], network: str) -> None:
-    """Leave the process only the given paths, and TCP only when the network is open."""
+def restrict(options: dict[str, list[str]]) -> None:
+    """Leave the process only the given paths, and TCP to one port or with an open network."""
     abi = landlock_abi()
     if abi < LEAST_ABI:
         raise CannotConfine(f"Landlock ABI {abi}, {LEAST_ABI} is needed (Linux 6.2)")
     rights = (1 << _RIGHTS_BY_ABI.get(abi, _ALL_RIGHTS)) - 1
-    ports = 3 if network == "none" and abi >= _ABI_WITH_NETWORK else 0
+    if options["--port"] and abi < _ABI_WITH_NETWORK:
+        raise CannotConfine(f"Landlock ABI {abi} cannot guard ports, {_ABI_WITH_NETWORK} can")
+    ports = 3 if options["--network"] == ["none"] and abi >= _ABI_WITH_NETWORK else 0
     scopes = 3 if abi >= _ABI_WITH_SCOPES else 0
     size = 8 if abi < _ABI_WITH_NETWORK else 16 if abi < _ABI_WITH_SCOPES else 24
     attributes = struct.pack("QQQ", rights, ports, scopes)[:size]
     ruleset = _checked(_libc.syscall(_CREATE_RULESET, attributes, size, 0), "landlock ruleset")
-    for path in read:
+    for path in options["--read"]:
         _allow(ruleset, path, (_EXECUTE | _READ_FILE | _READ_DIR) & rights)
-    for path in devices:
+    for path in options["--device"]:
         _allow(ruleset, path, (_READ_FILE | _WRITE_FILE | _IOCTL_DEV) & rights)
-    for path in write:
+    for path in options["--write"]:
         _allow(ruleset, path, rights & ~_IOCTL_DEV)
+    for port in options["--port"]:
+        rule = struct.pack("=QQ", _CONNECT, int(port))
+        _checked(_libc.syscall(_ADD_RULE, ruleset, _RULE_OF_A_PORT, rule, 0), f"port {port}")
     _checked(_libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "no_new_privs")
     _checked(_libc.syscall(_RESTRICT_SELF, ruleset, 0), "landlock")
     os.close(ruleset)
@@ -111,7 +123,9 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
     if not os.path.isdir(path):  # noqa: PTH112 -- pathlib costs more than all the rest of the start
         rights &= _OF_A_FILE
     rule = struct.pack("=Qi", rights, descriptor)
-    _checked(_libc.syscall(_ADD_RULE, ruleset, 1, rule, 0), f"landlock rule for {path}")
+    _checked(
+        _libc.syscall(_ADD_RULE, ruleset, _RULE_OF_A_PATH, rule, 0), f"landlock rule for {path}"
+    )
     os.close(descriptor)
 
 
@@ -126,37 +140,22 @@ def drop_capabilities() -> None:
     _checked(_libc.capset(header, none), "capabilities")
 
 
-def restrict_calls(network: str) -> None:
-    """Forbid what Landlock does not see: sockets, other processes' memory, namespaces, io_uring."""
-    cpu = _NUMBERS_OF_CPU.get(os.uname().machine)
-    if cpu is None:
-        raise CannotConfine(f"no list of system calls for {os.uname().machine}")
-    program = [
-        (_LOAD, 0, 0, 4),
-        (_EQUAL, 1, 0, _ARCHITECTURE[cpu]),
-        (_RETURN, 0, 0, _FAIL | _EPERM),
-        (_LOAD, 0, 0, 0),
-        (_AT_LEAST, 0, 1, _X32),
-        (_RETURN, 0, 0, _FAIL | _ENOSYS),
-    ]
-    for numbers in _FORBIDDEN.values():
-        # ENOSYS, so that libraries fall back instead of giving up
-        program += [(_EQUAL, 0, 1, numbers[cpu]), (_RETURN, 0, 0, _FAIL | _ENOSYS)]
-    # A unix socket is a door to docker, D-Bus or an ssh agent, so its family is never allowed.
-    families = (_INET, _INET6, _NETLINK) if network == "open" else ()
-    program += [(_EQUAL, 1, 0, _SOCKET[cpu]), (_RETURN, 0, 0, _ALLOW), (_LOAD, 0, 0, 16)]
-    for family in families:
-        program += [(_EQUAL, 0, 1, family), (_RETURN, 0, 0, _ALLOW)]
-    program += [(_RETURN, 0, 0, _FAIL | _EACCES)]
-    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in program))
-    header = struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
+def restrict_calls(program: bytes) -> None:
+    """Load the seccomp program, written by whoever started us: it sees what Landlock does not."""
+
+    class _Program(Array[_Char]):
+        _type_ = _Char
+        _length_ = len(program)
+
+    code = _Program.from_buffer_copy(program)
+    header = struct.pack("HxxxxxxP", len(program) // 8, addressof(code))
     _checked(_libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "no_new_privs")
-    _checked(_libc.prctl(_SET_SECCOMP, 2, ctypes.c_char_p(header), 0, 0), "seccomp")
+    _checked(_libc.prctl(_SET_SECCOMP, 2, header, 0, 0), "seccomp")
 
 
 def _checked(result: int, what: str) -> int:
     if result < 0:
-        raise CannotConfine(f"{what}: {os.strerror(ctypes.get_errno())}")
+        raise CannotConfine(f"{what}: {os.strerror(get_errno())}")
     return result
 
 
@@ -217,13 +216,16 @@ def run(command: list[str], options: dict[str, list[str]]) -> int:
     _checked(_libc.prctl(_SET_DEATH_SIGNAL, int(signal.SIGTERM), 0, 0, 0), "death signal")
     if options["--parent"] and os.getppid() != int(options["--parent"][0]):
         return CANNOT_CONFINE  # it died before the kernel could be asked to tell
-    report_to = int(options["--report-to"][0])
-    child = os.fork()
-    if child == 0:
-        os.close(report_to)
-        _become(command, options, watched)
+    report_to, go, calls = (int(options[f"--{name}"][0]) for name in ("report-to", "go", "calls"))
     os.write(report_to, b'{"child-pid": %d}' % os.getpid())
     os.close(report_to)
+    if not os.read(go, 1):
+        return CANNOT_CONFINE  # whoever started us has given up, or could not set the limits
+    os.close(go)
+    child = os.fork()
+    if child == 0:
+        _become(command, options, calls, watched)
+    os.close(calls)
     _let_go_of_pipes()
     status = _watch(child, watched)
     return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
@@ -253,16 +255,16 @@ def _watch(child: int, watched: set[int]) -> int:
                 break
 
 
-def _become(command: list[str], options: dict[str, list[str]], watched: set[int]) -> None:
+def _become(
+    command: list[str], options: dict[str, list[str]], calls: int, watched: set[int]
+) -> None:
     try:
         os.setsid()
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        program = os.read(calls, _MOST_OF_A_FILTER)
         if not options["--unconfined"]:
-            network = options["--network"][0]
-            read, write, devices = options["--read"], options["--write"], options["--device"]
-            restrict_files(read, write, devices, network)
+            restrict(options)
             drop_capabilities()
-            restrict_calls(network)
+            restrict_calls(program)
         os.closerange(3, 4096)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, watched)
         for number in (signal.SIGPIPE, signal.SIGXFSZ):  # an interpreter ignores them, for itself
@@ -279,8 +281,9 @@ def _become(command: list[str], options: dict[str, list[str]], watched: set[int]
 def main(arguments: list[str]) -> int:
     """Read the command line."""
     split = arguments.index("--")
-    flags = ("--parent", "--report-to", "--network", "--read", "--write", "--device")
-    options: dict[str, list[str]] = {flag: [] for flag in (*flags, "--unconfined")}
+    wires = ("--parent", "--report-to", "--go", "--calls")
+    rules = ("--network", "--port", "--read", "--write", "--device", "--unconfined")
+    options: dict[str, list[str]] = {flag: [] for flag in (*wires, *rules)}
     given = iter(arguments[:split])
     for flag in given:
         options[flag].append("yes" if flag == "--unconfined" else next(given))

@@ -16,6 +16,9 @@ from agentcanvas.sandbox.confine import (
     Network,
     Places,
     View,
+    Wires,
+    certificate_paths,
+    door_of,
     environment,
     in_place,
 )
@@ -52,24 +55,25 @@ class Seatbelt:
         return (
             "Confined by sandbox-exec: this back-end is untested",
             "Confined by sandbox-exec: a program that leaves its process group survives a stop",
+            "Confined by sandbox-exec: memory, processes and disk use are not limited",
         )
 
     def places(self, view: View) -> Places:
         """Everything is where it is."""
         return in_place(view)
 
-    def launch(self, view: View, command: Command, report_to: int) -> Launch:  # noqa: ARG002 -- it does not report
+    def launch(self, view: View, command: Command, wires: Wires) -> Launch:  # noqa: ARG002 -- it uses none
         """Make the command line."""
         places = self.places(view)
         argv = (str(PROGRAM), "-p", profile(view), *command.argv)
-        cwd = places.tree / command.cwd
-        env = environment(places, command)
-        return Launch(argv, env, cwd, reports=False, end_with=signal.SIGKILL)
+        env = environment(view, places, command)
+        return Launch(argv, env, places.tree / command.cwd, signal.SIGKILL)
 
 
 def profile(view: View) -> str:
     """Write the profile of a view; paths are resolved, because /tmp is a link on a Mac."""
     read = [*toolchain_folders(view.workspace), view.tree, *view.objects]
+    read += certificate_paths(view.workspace)
     read += [*([view.input] if view.input else []), *(bind.source for bind in view.read_only)]
     write = [view.home, view.tmp, *([view.tree] if view.writable else [])]
     rules = [
@@ -78,6 +82,8 @@ def profile(view: View) -> str:
     ]
     if view.network is Network.OPEN:
         rules.append("(allow network*)")
+    if door := door_of(view):
+        rules.append(f'(allow network-outbound (remote ip "localhost:{door.listen()}"))')
     return _ALWAYS + "\n".join(rules) + "\n"
 
 

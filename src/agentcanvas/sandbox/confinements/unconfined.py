@@ -14,6 +14,7 @@ from agentcanvas.sandbox.confine import (
     Launch,
     Places,
     View,
+    Wires,
     environment,
     in_place,
 )
@@ -38,11 +39,10 @@ class Unconfined:
         """Everything is where it is."""
         return in_place(view)
 
-    def launch(self, view: View, command: Command, report_to: int) -> Launch:
+    def launch(self, view: View, command: Command, wires: Wires) -> Launch:
         """Make the command line; Linux can at least keep the processes together."""
         places = self.places(view)
         if ON_LINUX:
-            return supervised(["--unconfined"], places, command, report_to)
-        cwd = places.tree / command.cwd
-        env = environment(places, command)
-        return Launch(command.argv, env, cwd, reports=False, end_with=signal.SIGKILL)
+            return supervised(["--unconfined"], view, places, command, wires=wires)
+        env = environment(view, places, command)
+        return Launch(command.argv, env, places.tree / command.cwd, signal.SIGKILL)

@@ -1,0 +1,232 @@
+"""``agentcanvas sandbox``: make one by hand, see what was changed in it, and clean up."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agentcanvas.app.workspace import FOLDER, ensure_folder
+from agentcanvas.cli.live.clean import one_line
+from agentcanvas.cli.live.following import ExitCode
+from agentcanvas.cli.live.words import short
+from agentcanvas.cli.offices import at_office, finish, misused, root_here
+from agentcanvas.clock import SystemClock
+from agentcanvas.errors import ValidationError
+from agentcanvas.runs.office import Office
+from agentcanvas.runs.state import TaskStatus
+from agentcanvas.sandbox.cleanup import NOTHING, USUAL, Keep, Plan, Standing, clean_up, plan_cleanup
+from agentcanvas.sandbox.confinements.unconfined import Unconfined
+from agentcanvas.sandbox.diff import make_patch
+from agentcanvas.sandbox.disk import in_words, runs_on_disk
+from agentcanvas.sandbox.generation import (
+    Generation,
+    edits_since,
+    generation_numbers,
+    load_generation,
+    take_generation,
+)
+from agentcanvas.sandbox.paths import SandboxPaths, checked_run_id, owner_of, run_folder, shown
+from agentcanvas.sandbox.prepare import open_sandbox, prepare_sandbox
+from agentcanvas.sandbox.private_git import make_private_git, object_folders
+from agentcanvas.sandbox.provision import provide
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="Make a sandbox by hand, see what was changed in it, and clean up.",
+)
+
+_UNSETTLED = frozenset({TaskStatus.DISPATCHED, TaskStatus.IN_REVIEW, TaskStatus.REVISING})
+
+Run = Annotated[
+    str | None,
+    typer.Option("--run", metavar="RUN", help="The run it belongs to.", show_default=False),
+]
+Agent = Annotated[
+    str | None, typer.Option("--agent", metavar="ID", help="Whose it is.", show_default=False)
+]
+
+
+@app.command()
+def make(
+    run: Run = None,
+    agent: Agent = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="GLOB", help="Take only these files.", show_default=False),
+    ] = None,
+    bring: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--bring", metavar="GLOB", help="Take ignored files along.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Make a sandbox of the workspace as it is, and say where its folders are.
+
+    Work in it as you like: your files stay as they are. `agentcanvas sandbox diff` gives the patch.
+    """
+    root = root_here()
+
+    async def work() -> int:
+        run_id = checked_run_id(run) if run else _new_run_id(root)
+        ensure_folder(root)
+        base = await _base(root, run_id, only, bring)
+        sandbox = await prepare_sandbox(base, agent or "you")
+        provided = await provide(base, sandbox.work_dir, Unconfined())
+        await make_private_git(base, sandbox.work_dir, object_folders(base))
+        print(f"{len(base.seen)} files as they are now, {base.name} of {run_id}")
+        paths = sandbox.paths
+        for name, folder in (
+            ("input", paths.input_dir),
+            ("work", paths.work_dir),
+            ("proposal", paths.proposal_dir),
+        ):
+            print(f"  {name:<9} {folder}")
+        for note in (*base.notes, *provided.notes):
+            print(f"  {one_line(note)}")
+        return ExitCode.DONE
+
+    finish(work)
+
+
+def _new_run_id(root: Path) -> str:
+    """An id that no run of the engine has, so that nobody else claims the folders."""
+    moment = datetime.fromtimestamp(SystemClock().now_ms() / 1000, UTC)
+    name = moment.strftime("run_%Y%m%d_%H%M%S_hand")
+    taken = {*runs_on_disk(root)}
+    return next(found for count in range(10_000) if (found := f"{name}{count or ''}") not in taken)
+
+
+async def _base(
+    root: Path, run_id: str, only: Sequence[str] | None, bring: Sequence[str] | None
+) -> Generation:
+    """The run's latest generation if it is still true, else a new one."""
+    numbers = generation_numbers(root, run_id)
+    latest = await load_generation(root, run_id, numbers[-1]) if numbers else None
+    if latest and only is None and bring is None and not await edits_since(latest):
+        return latest
+    return await take_generation(root, run_id, previous=latest, only=only, bring=bring)
+
+
+@app.command()
+def diff(
+    run: Run = None,
+    agent: Agent = None,
+    stat: Annotated[bool, typer.Option("--stat", help="Only name the changed files.")] = False,
+) -> None:
+    """Print what was changed in a sandbox, as a patch; the newest one if none is named."""
+    root = root_here()
+
+    async def work() -> int:
+        run_id, agent_id = _meant(root, run, agent)
+        patch = await make_patch(await open_sandbox(root, run_id, agent_id))
+        for note in patch.notes:
+            print(one_line(note), file=sys.stderr)
+        if stat:
+            for change in patch.changes:
+                print(f"{change.status:<9} {one_line(shown(change.path))}")
+        else:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(patch.text)
+        if not patch.changes:
+            print("Nothing was changed.", file=sys.stderr)
+        return ExitCode.DONE
+
+    finish(work)
+
+
+def _meant(root: Path, run: str | None, agent: str | None) -> tuple[str, str]:
+    """The sandbox that is meant: the one that was made last among those that fit."""
+    runs = [checked_run_id(run)] if run else runs_on_disk(root)
+    found: list[tuple[int, str, str]] = []
+    for run_id in runs:
+        folder = run_folder(root, run_id)
+        for entry in sorted(folder.iterdir()) if folder.is_dir() else []:
+            owner, record = owner_of(entry), SandboxPaths(entry).record
+            if owner is not None and record.exists() and agent in {None, owner}:
+                found.append((record.stat().st_mtime_ns, run_id, owner))
+    if not found:
+        named = (f" of {one_line(agent)}" if agent else "") + (f" in {run}" if run else "")
+        raise ValidationError(
+            f"There is no sandbox{named}; make one with: agentcanvas sandbox make"
+        )
+    return max(found)[1:]
+
+
+@app.command()
+def clean(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    keep: Annotated[
+        int | None,
+        typer.Option(
+            "--keep",
+            metavar="N",
+            help=f"Keep the newest N runs; {USUAL.runs} if not said.",
+            show_default=False,
+        ),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Keep nothing that is settled.")
+    ] = False,
+) -> None:
+    """Remove the sandboxes of old runs, and say first what goes and what that frees.
+
+    The newest 10 runs stay, within 5 GB. Proposals always stay, and so does every run that goes on,
+    waits, or has work that nobody has judged.
+    """
+    if keep is not None and keep < 0:
+        raise misused("--keep is a number of runs; it cannot be less than 0")
+    if keep is not None and everything:
+        raise misused("Say either --keep or --all")
+    policy = NOTHING if everything else USUAL if keep is None else Keep(keep, USUAL.bytes)
+    root = root_here()
+    if not (root / FOLDER).is_dir():
+        print("There is nothing to clean up.")
+        return
+
+    async def work(office: Office) -> int:
+        plan = await plan_cleanup(root, await _standings(office, root), policy)
+        _announce(plan, dry_run=dry_run)
+        if not dry_run and plan.frees:
+            await clean_up(root, plan)
+        return ExitCode.DONE
+
+    at_office(work)
+
+
+async def _standings(office: Office, root: Path) -> dict[str, Standing]:
+    """Where the runs on this disk stand; one that the office does not know is left out."""
+    known = {run.run_id: run for run in await office.runs()}
+    standings: dict[str, Standing] = {}
+    for run_id in set(runs_on_disk(root)) & known.keys():
+        tasks = (await office.state(run_id)).tasks.values()
+        is_settled = known[run_id].status.is_over and not any(
+            task.status in _UNSETTLED for task in tasks
+        )
+        standings[run_id] = Standing.SETTLED if is_settled else Standing.OPEN
+    return standings
+
+
+def _announce(plan: Plan, *, dry_run: bool) -> None:
+    for run in plan.staying:
+        why = f"  {one_line(run.reason)}" if run.reason else ""
+        print(f"stays  {short(run.run_id)}  {in_words(run.bytes)}{why}")
+    for gone in plan.going:
+        largest = ", ".join(f"{one_line(use.path)} {in_words(use.bytes)}" for use in gone.largest)
+        print(f"goes   {short(gone.run_id)}  {in_words(gone.frees)}  {largest}")
+    if plan.pool:
+        print(f"goes   the pool of trees for new sandboxes  {in_words(plan.pool)}")
+    if plan.trash:
+        print(f"goes   what an earlier clean-up left  {in_words(plan.trash)}")
+    if not plan.frees:
+        print("There is nothing to clean up.")
+    else:
+        would = "This would free" if dry_run else "This frees"
+        print(f"{would} {in_words(plan.frees)}.")

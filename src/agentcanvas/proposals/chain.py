@@ -1,0 +1,69 @@
+"""Which later proposals stand on an earlier one: who is in the way when it is taken back.
+
+Transactions form a chain by content: one builds on another where it found what that one had left.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from agentcanvas.errors import ApplyConflict
+from agentcanvas.proposals.journal import Action, Journal, JournalState, Mark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+UNDO: Final = ".undo"
+
+
+def built_on(journal: Journal, others: Iterable[Journal]) -> dict[str, tuple[str, ...]]:
+    """For each path of a transaction, the later ones that changed what it left there."""
+    journals = [other for other in others if other.state is JournalState.DONE]
+    taken_back = {
+        other.transaction.removesuffix(UNDO) for other in journals if other.action is Action.UNDO
+    }
+    standing = [
+        other
+        for other in journals
+        if other.action is Action.APPLY
+        and other.transaction not in taken_back
+        and other.transaction != journal.transaction
+    ]
+    found = {move.path: _followers(move.path, move.new, standing) for move in journal.moves}
+    return {path: names for path, names in found.items() if names}
+
+
+def _followers(path: str, left: Mark | None, standing: Sequence[Journal]) -> tuple[str, ...]:
+    steps = [
+        (other.transaction, _content(move.old), _content(move.new))
+        for other in standing
+        for move in other.moves
+        if move.path == path
+    ]
+    known, names = {_content(left)}, list[str]()
+    while found := [step for step in steps if step[0] not in names and step[1] in known]:
+        names += [name for name, _, _ in found]
+        known |= {new for _, _, new in found}
+    return tuple(names)
+
+
+def _content(mark: Mark | None) -> tuple[str, str] | None:
+    return None if mark is None else (mark.mode, mark.sha256)
+
+
+def named(conflict: ApplyConflict, journal: Journal, others: Iterable[Journal]) -> ApplyConflict:
+    """The same refusal, with the proposals that stand in the way called by name."""
+    later = built_on(journal, others)
+    told = {
+        path: f"{', '.join(later[path])} changed it since" if path in later else why
+        for path, why in conflict.conflicts.items()
+    }
+    if told == conflict.conflicts:
+        return conflict
+    listed = "; ".join(f"{path}: {why}" for path, why in told.items())
+    first = next(name for path in told for name in later.get(path, ()))
+    return ApplyConflict(
+        f"{journal.transaction} was not taken back and nothing was changed, for later work stands "
+        f"on it: {listed}. Take back {first} first, or ask for a change that undoes it.",
+        conflicts=told,
+    )

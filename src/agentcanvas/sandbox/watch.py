@@ -1,0 +1,197 @@
+"""Looking at what a process and all it started take, where the kernel sets no limit by itself.
+
+RLIMIT_AS breaks Node and Java, RLIMIT_NPROC counts a user's other programs too, and no limit of the
+kernel is for a folder; cgroups would do it all, but are rarely ours to use. So it is looked at
+twice a second, and whoever takes too much is named. Linux only.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from stat import S_ISDIR
+
+import msgspec
+
+from agentcanvas.sandbox.limits import Breach, Cause, Limits, shown_bytes
+from agentcanvas.sandbox.process_tree import descendants
+
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGESIZE")
+_BLOCK = 512  # of st_blocks, whatever the disk has
+_LOOKS_BETWEEN_WALKS = 120
+_CLOCK_OF_FILES_LAGS_S = 0.02
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """What a tree of processes takes at a moment."""
+
+    processes: int
+    cpu_s: float
+    memory_bytes: int
+
+
+def usage_of(root: int) -> Usage:
+    """Add up a process and all its descendants; memory that several share counts once.
+
+    The first sum counts shared pages several times, which is quick; ``_exact_memory`` is asked
+    only when that looks like too much.
+    """
+    pids = _family(root)
+    cpu_s = sum(map(_cpu_s, pids))
+    memory = sum(map(_own_memory, pids))
+    return Usage(len(pids), cpu_s, memory)
+
+
+def _family(root: int) -> list[int]:
+    return [root, *(member.pid for member in descendants(root))]
+
+
+def _cpu_s(pid: int) -> float:
+    """Give what it has used, and what those have whose end it has waited for."""
+    fields = _read(pid, "stat").rpartition(b")")[2].split()
+    return sum(map(int, fields[11:15])) * _TICK_S
+
+
+def _own_memory(pid: int) -> int:
+    fields = _read(pid, "statm").split()
+    return (int(fields[1]) - int(fields[2])) * _PAGE if fields else 0
+
+
+def _exact_memory(pid: int) -> int:
+    """Ask for the proportional share; where it is not told, the rough figure has to do."""
+    for line in _read(pid, "smaps_rollup").splitlines():
+        if line.startswith(b"Pss:"):
+            return int(line.split()[1]) * 1024
+    return _own_memory(pid)
+
+
+def _read(pid: int, name: str) -> bytes:
+    try:
+        return Path("/proc", str(pid), name).read_bytes()
+    except OSError:
+        return b""  # gone meanwhile
+
+
+class Watch:
+    """Looks at one tree of processes and the folders it writes to, from now on."""
+
+    def __init__(self, root: int, folders: Sequence[Path], limits: Limits) -> None:
+        self._root = root
+        self._limits = limits
+        self._growth = Growth(folders, limits)
+
+    def look(self) -> Breach | None:
+        """Say which limit is passed, if one is."""
+        usage = usage_of(self._root)
+        return self._of_processes(usage) or self._of_memory(usage) or self._growth.look()
+
+    def _of_processes(self, usage: Usage) -> Breach | None:
+        most, cpu_s = self._limits.processes, self._limits.cpu_s
+        if most is not None and usage.processes > most:
+            sentence = f"it had {usage.processes:,} processes, and {most:,} are allowed"
+            return Breach(Cause.PROCESSES, sentence)
+        if cpu_s is not None and usage.cpu_s > cpu_s:
+            sentence = f"it used {usage.cpu_s:.1f} s of processor time, and {cpu_s:g} are allowed"
+            return Breach(Cause.CPU, sentence)
+        return None
+
+    def _of_memory(self, usage: Usage) -> Breach | None:
+        most = self._limits.memory_bytes
+        if most is None or usage.memory_bytes <= most:
+            return None
+        exact = sum(map(_exact_memory, _family(self._root)))
+        if exact <= most:
+            return None
+        sentence = f"it used {shown_bytes(exact)} of memory, and {shown_bytes(most)} are allowed"
+        return Breach(Cause.MEMORY, sentence)
+
+
+class Growth:
+    """How much was written to some folders from now on.
+
+    What was written is told by its ctime, which nobody can set. Walking a large tree takes a while,
+    so it is done only when the disk has lost a good part of what may be written, and now and then.
+    """
+
+    def __init__(self, folders: Sequence[Path], limits: Limits) -> None:
+        self._folders = folders
+        self._limits = limits
+        self._since = datetime.now(UTC).timestamp() - _CLOCK_OF_FILES_LAGS_S
+        self._free = self._free_at_first = self._left()
+        self._looks = 0
+
+    def look(self) -> Breach | None:
+        """Say whether it is too much."""
+        most_bytes, most_files = self._limits.growth_bytes, self._limits.growth_files
+        if not self._is_worth_a_walk():
+            return None
+        found = _written(self._folders, self._since)
+        written, files = found.size, found.files
+        if found.closed:  # closed against us, to hide what is in there: the disk tells
+            written = max(written, self._free_at_first[0] - self._free[0])
+            files = max(files, self._free_at_first[1] - self._free[1])
+        if most_bytes is not None and written > most_bytes:
+            allowed = shown_bytes(most_bytes)
+            sentence = f"it wrote {shown_bytes(written)} to its folders, and {allowed} are allowed"
+            return Breach(Cause.GROWTH, sentence)
+        if most_files is not None and files > most_files:
+            sentence = f"it wrote {files:,} files, and {most_files:,} are allowed"
+            return Breach(Cause.GROWTH, sentence)
+        return None
+
+    def _is_worth_a_walk(self) -> bool:
+        now = self._left()
+        most = (self._limits.growth_bytes, self._limits.growth_files)
+        shrunk = any(
+            allowed is not None and before - left >= allowed / 4
+            for allowed, before, left in zip(most, self._free, now, strict=True)
+        )
+        self._looks += 1
+        if not shrunk and self._looks % _LOOKS_BETWEEN_WALKS:
+            return False
+        self._free = now
+        return any(allowed is not None for allowed in most)
+
+    def _left(self) -> tuple[int, int]:
+        """Give the bytes and the names that the disk has left; a home may be on another one."""
+        disks = {path.stat().st_dev: path for path in self._folders if path.exists()}
+        told = [os.statvfs(path) for path in disks.values()]
+        return sum(t.f_bfree * t.f_frsize for t in told), sum(t.f_ffree for t in told)
+
+
+class _Written(msgspec.Struct):
+    size: int = 0
+    files: int = 0
+    closed: bool = False
+
+
+def _written(folders: Sequence[Path], since: float) -> _Written:
+    """Add up the files below that were written since, as they are on disk; links are no files."""
+    found = _Written()
+    waiting: list[str] = [str(folder) for folder in folders]
+    linked: set[tuple[int, int]] = set()
+    while waiting:
+        try:
+            entries = list(os.scandir(waiting.pop()))
+        except OSError as error:
+            found.closed |= isinstance(error, PermissionError)
+            continue
+        for entry in entries:
+            try:
+                stat = entry.stat(follow_symlinks=False)
+            except OSError:
+                continue  # gone meanwhile
+            name = (stat.st_dev, stat.st_ino)
+            if S_ISDIR(stat.st_mode):
+                waiting.append(entry.path)
+            elif stat.st_nlink > 1:
+                if name in linked:
+                    continue
+                linked.add(name)
+            if stat.st_ctime >= since:
+                found.size += stat.st_blocks * _BLOCK
+                found.files += 1
+    return found

@@ -1,0 +1,242 @@
+"""Taking back a proposal in the middle of the chain, and two that land at the same time."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from itertools import groupby, pairwise
+from pathlib import Path
+
+import anyio
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentcanvas.errors import ApplyConflict
+from agentcanvas.proposals.apply import Landing
+from tests.proposals.repositories import COMMIT, everything, git, repository
+from tests.proposals.workspaces import Files, Scene, diff, scene, shot, write_files
+
+pytestmark = [pytest.mark.req("S6", "D7")]
+
+TEN = "".join(f"{n}\n" for n in range(10))
+
+
+async def chain(folder: Path, *trees: Files) -> Scene:
+    """Land p1, p2, … from each tree to the next."""
+    ready = scene(folder, trees[0], trees[1])
+    for number, (before, after) in enumerate(pairwise(trees), start=1):
+        patch = diff(folder / f"d{number}", before, after)
+        base = write_files(folder / f"g{number}", before)
+        await Landing(ready.workspace).apply(f"p{number}", patch, base)
+    return ready
+
+
+MIDDLE: dict[str, tuple[Files, Files, Files]] = {
+    "the same line": ({"f": TEN}, {"f": TEN.replace("5", "five")}, {"f": TEN.replace("5", "V")}),
+    "a file it made": ({"f": "f\n"}, {"f": "f\n", "n": "1\n"}, {"f": "f\n", "n": "2\n"}),
+    "a file it deleted, made anew": (
+        {"f": "f\n", "n": "1\n"},
+        {"f": "f\n"},
+        {"f": "f\n", "n": "2\n"},
+    ),
+    "a file it changed, deleted": (
+        {"f": "f\n", "n": "1\n"},
+        {"f": "f\n", "n": "2\n"},
+        {"f": "f\n"},
+    ),
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("case", MIDDLE)
+async def test_later_work_that_stands_on_it_is_named_and_nothing_changes(
+    tmp_path: Path, case: str
+) -> None:
+    ready = await chain(tmp_path, *MIDDLE[case])
+    before = shot(ready.workspace)
+    with pytest.raises(ApplyConflict, match=r"p1 was not taken back.*p2 changed it since") as told:
+        await Landing(ready.workspace).undo("p1")
+    assert len(told.value.conflicts) == 1
+    assert "Take back p2 first" in str(told.value)
+    assert shot(ready.workspace) == before
+    for name in ("p2", "p1"):
+        await Landing(ready.workspace).undo(name)
+    assert shot(ready.workspace) == shot(ready.base)
+
+
+@pytest.mark.anyio
+async def test_a_chain_of_followers_is_named_whole_and_what_was_undone_is_not(
+    tmp_path: Path,
+) -> None:
+    versions = [{"f": TEN.replace("5", word)} for word in ("5", "a", "b", "c")]
+    ready = await chain(tmp_path, *versions)
+    landing = Landing(ready.workspace)
+    with pytest.raises(ApplyConflict, match="f: p2, p3 changed it since"):
+        await landing.undo("p1")
+    await landing.undo("p3")
+    with pytest.raises(ApplyConflict, match="f: p2 changed it since"):
+        await landing.undo("p1")
+
+
+@pytest.mark.anyio
+async def test_an_edit_of_the_user_is_not_blamed_on_a_proposal(tmp_path: Path) -> None:
+    ready = await chain(tmp_path, {"f": TEN}, {"f": TEN.replace("5", "five")})
+    (ready.workspace / "f").write_text(TEN.replace("5", "mine"))
+    with pytest.raises(ApplyConflict, match="you changed the same lines"):
+        await Landing(ready.workspace).undo("p1")
+
+
+@pytest.mark.anyio
+@pytest.mark.req("D16")
+async def test_a_commit_in_the_middle_is_reverted_three_way(tmp_path: Path) -> None:
+    texts = [TEN, TEN.replace("1\n", "one\n")]
+    texts.append(texts[1].replace("8\n", "eight\n"))
+    ready = repository(tmp_path, {"f": texts[0]}, {"f": texts[1]})
+    landing = Landing(ready.workspace)
+    await landing.apply("p1", ready.patch, ready.base, way=COMMIT)
+    second = diff(tmp_path / "d2", {"f": texts[1]}, {"f": texts[2]})
+    await landing.apply("p2", second, write_files(tmp_path / "g1", {"f": texts[1]}), way=COMMIT)
+    await landing.undo("p1")
+    assert (ready.workspace / "f").read_text() == TEN.replace("8\n", "eight\n")
+    assert git(ready.workspace, "show", "HEAD:f") == TEN.replace("8\n", "eight\n")
+    assert git(ready.workspace, "status", "--porcelain") == ""
+    third = {"f": TEN.replace("8\n", "VIII\n")}
+    base = write_files(tmp_path / "g3", {"f": TEN.replace("8\n", "eight\n")})
+    patch = diff(tmp_path / "d3", {"f": TEN.replace("8\n", "eight\n")}, third)
+    await landing.apply("p3", patch, base, way=COMMIT)
+    before = everything(ready.workspace)
+    with pytest.raises(ApplyConflict):
+        await landing.undo("p2")
+    assert everything(ready.workspace) == before
+
+
+@settings(max_examples=8)
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.sampled_from("xyz")), min_size=2, max_size=4),
+    st.randoms(use_true_random=False),
+)
+@pytest.mark.anyio
+async def test_undone_in_any_order_it_ends_where_it_began(
+    tmp_path_factory: pytest.TempPathFactory, edits: list[tuple[int, str]], chance: object
+) -> None:
+    """Each step changes one of three places; a refused undo changes nothing and goes later."""
+    folder = tmp_path_factory.mktemp("chain")
+    words = ["a", "b", "c"]
+    trees: list[Files] = [{"f": _text(words)}]
+    for number, (place, letter) in enumerate(edits):
+        words[place] = f"{letter}{number}"
+        trees.append({"f": _text(words)})
+    ready = await chain(folder, *trees)
+    landing = Landing(ready.workspace)
+    left = [f"p{number}" for number in range(1, len(trees))]
+    chance.shuffle(left)  # type: ignore[attr-defined]  # hypothesis gives a Random
+    while left:
+        undone = []
+        for name in left:
+            before = shot(ready.workspace)
+            try:
+                await landing.undo(name)
+                undone.append(name)
+            except ApplyConflict:
+                assert shot(ready.workspace) == before
+        assert undone, "the latest one can always be taken back"
+        left = [name for name in left if name not in undone]
+    assert shot(ready.workspace) == shot(ready.base)
+
+
+def _text(words: list[str]) -> str:
+    return "\n\n\n\n".join(words) + "\n"
+
+
+# Two at once -------------------------------------------------------------------------------------
+
+APPLIER = """
+import json, os, sys
+from pathlib import Path
+import anyio
+from agentcanvas.proposals.apply import Landing
+
+order = json.loads(sys.argv[1])
+log = os.open(order["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+def step(name):
+    os.write(log, f"{order['who']} {name}\\n".encode())
+
+async def main():
+    landing = Landing(Path(order["workspace"]), step=step)
+    sys.stdout.write("ready\\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
+    for name, patch in order["patches"]:
+        await landing.apply(name, Path(patch).read_bytes(), Path(order["base"]))
+
+anyio.run(main)
+"""
+
+
+def test_two_processes_at_once_take_turns(tmp_path: Path) -> None:
+    """Ten proposals on one file from two processes: their steps never mix, and all ten land."""
+    before: Files = {"shared": "".join(f"line {n}\n\n\n\n" for n in range(10))}
+    ready = scene(tmp_path, before, before)
+    log = tmp_path / "log"
+    workers = []
+    for who in (0, 1):
+        patches = []
+        for number in range(who, 10, 2):
+            text = str(before["shared"]).replace(f"line {number}\n", f"LINE {number}\n")
+            patch = tmp_path / f"{number}.patch"
+            patch.write_bytes(diff(tmp_path / f"d{number}", before, {"shared": text}))
+            patches.append((f"p{number}", str(patch)))
+        order = {
+            "who": who,
+            "log": str(log),
+            "workspace": str(ready.workspace),
+            "base": str(ready.base),
+            "patches": patches,
+        }
+        workers.append(
+            subprocess.Popen(
+                [sys.executable, "-c", APPLIER, json.dumps(order)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        )
+    for worker in workers:
+        assert worker.stdout
+        assert worker.stdout.readline() == "ready\n"
+    for worker in workers:
+        assert worker.stdin
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+    for worker in workers:
+        worker.communicate()
+        assert worker.returncode == 0
+    assert (ready.workspace / "shared").read_text() == str(before["shared"]).upper()
+    lines = log.read_text().splitlines()
+    blocks = [list(block) for _, block in groupby(lines, key=lambda line: line.split()[0])]
+    for block in blocks:
+        assert block[0].endswith(" locked"), "whoever begins a stretch has just got the lock"
+        assert block[-1].endswith(" tidy:new"), "and goes on to the end of an apply"
+    assert sum(line.endswith(" locked") for line in lines) == 10
+
+
+@pytest.mark.anyio
+@pytest.mark.req("D3", "D16")
+async def test_two_commits_at_once_take_turns(tmp_path: Path) -> None:
+    before: Files = {"f": "".join(f"line {n}\n\n\n\n" for n in range(4))}
+    ready = repository(tmp_path, before, {"f": "x\n"})
+
+    async def land(number: int) -> None:
+        text = str(before["f"]).replace(f"line {number}\n", f"LINE {number}\n")
+        patch = diff(tmp_path / f"d{number}", before, {"f": text})
+        await Landing(ready.workspace).apply(f"p{number}", patch, ready.base, way=COMMIT)
+
+    async with anyio.create_task_group() as group:
+        for number in range(4):
+            group.start_soon(land, number)
+    assert git(ready.workspace, "rev-list", "--count", "HEAD") == "5\n"
+    assert git(ready.workspace, "show", "HEAD:f") == str(before["f"]).upper()
+    assert git(ready.workspace, "status", "--porcelain") == ""

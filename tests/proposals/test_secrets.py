@@ -1,0 +1,293 @@
+"""Secrets in added lines are found by rule, named by place, and never repeated (D48)."""
+
+from __future__ import annotations
+
+import random
+import string
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentcanvas.errors import ProposalMalformed
+from agentcanvas.proposals.secrets import MOST_FINDINGS, SecretFinding, secrets_in
+from tests.proposals.workspaces import diff
+
+pytestmark = pytest.mark.req("D48")
+
+ALNUM = string.ascii_letters + string.digits
+URL = ALNUM + "_-"
+
+
+def made(alphabet: str, length: int, seed: int = 7) -> str:
+    """Random, but the same each time; written out, other scanners would find it here."""
+    return "".join(random.Random(seed).choices(alphabet, k=length))
+
+
+def patch(path: str, *lines: str) -> bytes:
+    body = "".join(f"+{line}\n" for line in lines)
+    return (
+        f"diff --git a/{path} b/{path}\nnew file mode 100644\nindex 0000000..1111111\n"
+        f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{len(lines)} @@\n{body}"
+    ).encode(errors="surrogatepass")
+
+
+def rules(path: str, *lines: str) -> list[tuple[int, str]]:
+    return [(found.line, found.rule) for found in secrets_in(patch(path, *lines))]
+
+
+HEX = "0123456789abcdef"
+TOKENS: dict[str, tuple[str, str]] = {
+    "aws_access_key": ("AKIA", made(string.ascii_uppercase + "234567", 16)),
+    "aws_access_key, temporary": ("ASIA", made(string.ascii_uppercase + "234567", 16)),
+    "gcp_api_key": ("AIza", made(URL, 35)),
+    "gcp_oauth_secret": ("GOCSPX-", made(URL, 28)),
+    "github_token": ("ghp_", made(ALNUM, 36)),
+    "github_token, of an app": ("ghs_", made(ALNUM, 36)),
+    "github_token, fine-grained": ("github_pat_", made(ALNUM, 22) + "_" + made(ALNUM, 59)),
+    "gitlab_token": ("glpat-", made(URL, 20)),
+    "slack_token": ("xoxb-", "9081726354-" + made(string.digits, 12) + "-" + made(ALNUM, 24)),
+    "slack_webhook": (
+        "hooks.slack.com/services/",
+        f"T{made(ALNUM, 8)}/B{made(ALNUM, 8)}/{made(ALNUM, 24)}",
+    ),
+    "stripe_key": ("sk_live_", made(ALNUM, 24)),
+    "stripe_key, restricted": ("rk_live_", made(ALNUM, 24)),
+    "anthropic_key": ("sk-ant-api03-", made(URL, 93) + "AA"),
+    "openai_key": ("sk-proj-", made(URL, 120)),
+    "openai_key, old form": ("sk-", made(ALNUM, 48)),
+    "npm_token": ("npm_", made(ALNUM, 36)),
+    "pypi_token": ("pypi-", "AgEIcHlwaS5vcmc" + made(URL, 140)),
+    "hugging_face_token": ("hf_", made(string.ascii_letters, 34)),
+    "sendgrid_key": ("SG.", made(URL, 22) + "." + made(URL, 43)),
+    "azure_storage_key": ("AccountKey=", made(ALNUM + "+/", 86) + "=="),
+    "jwt": ("", f"eyJ{made(URL, 30)}.eyJ{made(URL, 60)}.{made(URL, 43)}"),
+}
+
+
+@pytest.mark.parametrize("case", TOKENS)
+@pytest.mark.parametrize("line", ["key = '{}'", "{}", "url: https://{}/x?y", "a {} b # c", '"{}",'])
+def test_a_token_of_a_service_is_found_wherever_it_stands(case: str, line: str) -> None:
+    rule = case.partition(",")[0]
+    public, body = TOKENS[case]
+    (found,) = secrets_in(patch("src/app.py", "nothing", line.format(public + body)))
+    assert (found.path, found.line, found.rule) == ("src/app.py", 2, rule)
+    assert body not in found.excerpt
+    assert body[:6] not in found.excerpt, "not even its beginning"
+    assert f"({len(public + body)} characters)" in found.excerpt
+
+
+KEYS = ["RSA ", "EC ", "OPENSSH ", "DSA ", "ENCRYPTED ", ""]
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_a_private_key_is_found_by_its_first_line_and_body(kind: str) -> None:
+    begin, end = f"-----BEGIN {kind}PRIVATE KEY-----", f"-----END {kind}PRIVATE KEY-----"
+    body = [made(ALNUM + "+/", 64, seed) for seed in range(4)]
+    (found,) = secrets_in(patch("deploy/id", "# deploy", begin, *body, end))
+    assert (found.line, found.rule) == (2, "private_key")
+    assert not any(line in found.excerpt for line in body)
+    header = ["Proc-Type: 4,ENCRYPTED", "DEK-Info: AES-128-CBC,00", ""]
+    assert rules("id", begin, *header, *body, end) == [(1, "private_key")]
+    one_line = f'KEY = "{begin}\\n{body[0]}\\n{end}"'
+    assert rules("a.py", one_line) == [(1, "private_key")]
+
+
+def test_talk_of_private_keys_and_public_ones_is_none() -> None:
+    body = made(ALNUM + "+/", 64)
+    assert rules("a.py", 'if line == "-----BEGIN PRIVATE KEY-----":', "    pass") == []
+    assert rules("a.pem", "-----BEGIN PUBLIC KEY-----", body, "-----END PUBLIC KEY-----") == []
+    assert rules("a.pem", "-----BEGIN CERTIFICATE-----", body) == []
+
+
+def test_a_key_whose_first_line_was_there_before_is_found_by_what_is_added(tmp_path: Path) -> None:
+    begin, end = "-----BEGIN PRIVATE KEY-----\n", "-----END PRIVATE KEY-----\n"
+    body = made(ALNUM, 64) + "\n"
+    change = diff(tmp_path, {"id": begin + end}, {"id": begin + body + end})
+    assert [(found.line, found.rule) for found in secrets_in(change)] == [(1, "private_key")]
+
+
+def test_only_added_lines_count(tmp_path: Path) -> None:
+    secret = f"key = 'ghp_{TOKENS['github_token'][1]}'\n"
+    before, without = {"f": f"1\n{secret}2\n3\n"}, {"f": "1\n2\n3\n"}
+    assert secrets_in(diff(tmp_path / "removed", before, without)) == ()
+    assert secrets_in(diff(tmp_path / "context", before, {"f": f"1\n{secret}2\nthree\n"})) == ()
+    (found,) = secrets_in(diff(tmp_path / "added", without, before))
+    assert found.line == 2
+
+
+ASSIGNED = [
+    ('password = "{}"', "tR7!kq92Lw"),
+    ("DB_PASSWORD={}", "k3jH82hsKq29xLw0"),
+    ("  client_secret: '{}'", made(ALNUM, 32)),
+    ('"apiKey": "{}",', made(ALNUM, 40)),
+    ('api_key: str = "{}"', made(HEX, 32)),
+    ("auth_token => '{}'", made(URL, 24)),
+    ('const SECRET_KEY = "{}";', made(ALNUM + "!@#%^&*", 50)),
+    ("aws_secret_access_key = {}", made(ALNUM + "+/", 40)),
+    ('os.environ["ACCESS_KEY"] = "{}"', made(ALNUM, 20)),
+]
+
+
+@pytest.mark.parametrize(("line", "secret"), ASSIGNED)
+def test_something_random_under_a_telling_name_is_found(line: str, secret: str) -> None:
+    (found,) = secrets_in(patch("settings.env", line.format(secret)))
+    assert found.rule == "assigned_secret"
+    assert secret not in found.excerpt
+    assert found.excerpt.startswith(line.split("{", maxsplit=1)[0].strip()[:5])
+
+
+HARMLESS = [
+    'password = ""',
+    'password = "password"',
+    'password = "changeme-now-123"',
+    'PASSWORD = "your-password-Here1"',
+    "password = getpass.getpass()",
+    "token = request.headers['X-Token-Header-9']",
+    'token = os.environ["GITHUB_TOKEN"]',
+    'secret = "${VAULT_SECRET_9}"',
+    'secret: "{{ vault.Secret9 }}"',
+    'api_key = "<YOUR-API-KEY-1>"',
+    'token = "xxxxxxxxxxxxxxxxxxxxX1"',
+    'next_token = "next-page-token"',
+    'token_type = "Bearer-Token-Type-2"',
+    'password_hash = "$2b$12$abcdEFGH1234abcdEFGH12"',
+    'secret_name = "prod/Db9/credentials"',
+    'secretKeyRef: "app-secrets-V2x9"',
+    'token_url = "https://auth.example.com/Token2"',
+    'password_field = "userPasswordField1"',
+    'key = "9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c"',
+    'commit = "9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c00112233"',
+    'TOKEN_ID = "123e4567-e89b-12d3-a456-426614174000"',
+    'token = "123e4567-e89b-12d3-a456-426614174000"',
+    'integrity = "sha512-' + made(ALNUM, 86) + '=="',
+    'api_key_checksum = "sha256:' + made(HEX, 64) + '"',
+    "if token == 'EndOfFile': pass",
+    "password: the password of the user (at least 8 characters)",
+    "tokens = tokenizer.encode(text)[:max_Tokens9]",
+    "AKIAIOSFODNN7EXAMPLE",
+    "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+    "sk-ant-api03-your-key-goes-here-placeholder-0000000",
+    "sk_test_" + made(ALNUM, 24),
+    "postgres://user:password@localhost/db",
+    "postgres://$USER:$PASSWORD@host/db",
+    "https://user:{password}@host",
+    "task-" + made(ALNUM, 48),
+    "desk-" + made(ALNUM, 48),
+]
+
+
+@pytest.mark.parametrize("line", HARMLESS)
+@pytest.mark.parametrize("path", ["src/app.py", "config.yaml"])
+def test_placeholders_references_hashes_and_names_are_passed_over(line: str, path: str) -> None:
+    assert secrets_in(patch(path, line)) == ()
+
+
+QUIET = [
+    *("package-lock.json", "yarn.lock", "poetry.lock", "Cargo.lock", "go.sum", "pnpm-lock.yaml"),
+    *("tests/test_login.py", "src/__tests__/login.js", "spec/fixtures/user.yml", "src/a.test.ts"),
+    *("docs/setup.md", "README.md", "static/app.min.js", "conftest.py", "app.js.map"),
+]
+
+
+@pytest.mark.parametrize("path", QUIET)
+def test_where_hashes_and_samples_live_names_alone_prove_nothing(path: str) -> None:
+    assert rules(path, 'password = "tR7!kq92Lw"', f'"token": "{made(ALNUM, 40)}"') == []
+    assert rules(path, "postgres://admin:tR7kq92Lw@db.internal/x") == []
+    token = "".join(TOKENS["github_token"])
+    assert rules(path, token) == [(1, "github_token")], "a token of a service is one anywhere"
+
+
+def test_a_password_in_an_address_is_found() -> None:
+    (found,) = secrets_in(patch("a.py", 'DB = "postgres://admin:tR7kq92Lw@db.internal/x"'))
+    assert found.rule == "password_in_address"
+    assert found.excerpt == 'DB = "postgres://admin:… (9 characters)'
+
+
+def test_two_secrets_on_a_line_are_two_findings_and_neither_shows_the_other() -> None:
+    one, two = ("".join(TOKENS[name]) for name in ("github_token", "npm_token"))
+    found = secrets_in(patch("a.py", f"x = ['{one}', '{two}']"))
+    assert [each.rule for each in found] == ["github_token", "npm_token"]
+    for each in found:
+        assert TOKENS["github_token"][1] not in each.excerpt
+        assert TOKENS["npm_token"][1] not in each.excerpt
+
+
+def test_one_place_is_one_finding_by_the_rule_that_knows_most() -> None:
+    assert rules("a.py", f'token = "{"".join(TOKENS["gitlab_token"])}"') == [(1, "gitlab_token")]
+
+
+def test_binary_files_are_not_searched(tmp_path: Path) -> None:
+    secret = b"\0" + "".join(TOKENS["github_token"]).encode()
+    assert secrets_in(diff(tmp_path, {}, {"blob": secret})) == ()
+
+
+def test_a_patch_that_is_none_is_one_clear_error() -> None:
+    with pytest.raises(ProposalMalformed, match="line 1 is not part of a plain git diff"):
+        secrets_in(b"hello\n")
+
+
+def test_there_is_an_end_to_what_is_told() -> None:
+    lines = [f"'ghp_{made(ALNUM, 36, seed)}'" for seed in range(MOST_FINDINGS + 50)]
+    assert len(secrets_in(patch("a.py", *lines))) == MOST_FINDINGS
+    assert len(secrets_in(patch("a.py", " ".join(lines)))) == MOST_FINDINGS
+
+
+ENDLESS = [
+    *("ghp_", "github_pat_", "eyJ", "eyJaaaaaaaaaaaa.", "token", 'token="', "token='", "password="),
+    *("://", "a://a:", "a://aaaaaa:bbbbbbb", "-----BEGIN ", "-----BEGIN PRIVATE KEY-----", "sk-"),
+    *(
+        "sk-ant-",
+        "pypi-",
+        "xoxb-",
+        "AKIA",
+        "secret_",
+        "passwd ",
+        "key=A1b",
+        "hooks.slack.com/services/T",
+    ),
+    *(
+        "a",
+        "A1",
+        "/",
+        '"',
+        "password: str = ",
+        "api-key-",
+        "SG.",
+        "AccountKey=",
+        "\\n",
+        "pwd:" + "x" * 199,
+    ),
+]
+
+
+@pytest.mark.parametrize("unit", ENDLESS)
+def test_made_up_text_costs_no_more_than_its_length(unit: str) -> None:
+    """A megabyte each: a search that went back and forth would not come back."""
+    secrets_in(patch("a.env", unit * (300_000 // len(unit))))
+    secrets_in(patch("a.env", *[unit] * 20_000))
+
+
+@settings(max_examples=200)
+@given(st.sampled_from(sorted(TOKENS)), st.text(max_size=60), st.text(max_size=60), st.integers())
+def test_whatever_stands_around_it_no_secret_is_ever_repeated(
+    case: str, before: str, after: str, seed: int
+) -> None:
+    public, body = TOKENS[case]
+    shuffled = "".join(random.Random(seed).sample(body, len(body)))
+    for secret in (body, shuffled):
+        line = f"{before} '{public}{secret}' {after}".replace("\n", " ")
+        for found in secrets_in(patch("a.py", line)):
+            assert secret[:12] not in found.excerpt
+            assert secret[-12:] not in found.excerpt
+            assert found.excerpt.isprintable()
+            assert isinstance(found, SecretFinding)
+            assert found.sentence.startswith("a.py:1 looks like a secret")
+
+
+@settings(max_examples=100)
+@given(st.lists(st.text(max_size=80), min_size=1, max_size=5))
+def test_any_added_text_is_searched_without_a_fault(lines: list[str]) -> None:
+    clean = [line.replace("\n", " ").encode(errors="replace").decode() for line in lines]
+    assert all(1 <= found.line <= len(clean) for found in secrets_in(patch("x.env", *clean)))
