@@ -25,6 +25,7 @@ from agentcanvas.sandbox.prepare import Sandbox
 
 PATCH_PATH = "proposal/changes.patch"
 _FIRST_LINES = 3
+_LONGEST_LINE = 500
 
 
 class HandedIn(Struct, frozen=True):
@@ -99,4 +100,5 @@ def _summary(result: TurnResult, packet: Packet) -> str:
     if said is not UNSET and isinstance(said, StandardResponse):
         return "\n".join([said.intent, *(f"- {action}" for action in said.actions)])
     lines = [line.strip() for line in result.text.splitlines() if line.strip()]
-    return "\n".join(lines[:_FIRST_LINES]) or packet.task.strip().splitlines()[0]
+    first = lines[:_FIRST_LINES] or packet.task.strip().splitlines()[:1]
+    return "\n".join(line[:_LONGEST_LINE] for line in first)
