@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from agentcanvas.clock import VirtualClock
-from agentcanvas.hub.broker import Inbox, Parcel, Post, Settlement
+from agentcanvas.hub.broker import Broker, Inbox, Parcel, Post, Receipt, Settlement
 from agentcanvas.hub.brokers.embedded import EmbeddedBroker
 from agentcanvas.hub.delivery import DeliveryRules
 from agentcanvas.hub.events import EventKind, stream_of
@@ -87,6 +87,12 @@ def post(sender: str, recipient: str, text: str = "hello", **fields: Any) -> Pos
     """Make a message that is ready for a broker."""
     session = fields.pop("in_session", "default")
     return to_one(message(sender, recipient, text, **fields), session, recipient)
+
+
+async def send(broker: Broker, *texts: str, to: str = "b", **fields: Any) -> None:
+    """Send plain messages from ``a``, all of which must be kept."""
+    for outcome in await broker.post([post("a", to, text, **fields) for text in texts]):
+        assert isinstance(outcome, Receipt), outcome
 
 
 async def take_all(inbox: Inbox, number: int) -> list[Parcel]:

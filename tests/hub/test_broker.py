@@ -1,116 +1,23 @@
-"""What any broker promises, shown on the embedded one; lost, repeated and delivered are counted."""
+"""What the embedded broker does beyond ``conformance``: bounds of its own, and its records."""
 
 from __future__ import annotations
-
-from collections import Counter
 
 import anyio
 import anyio.lowlevel
 import pytest
 
 from agentcanvas.clock import VirtualClock
-from agentcanvas.errors import Disconnected, ErrorType, IdReused, Overloaded, ValidationError
-from agentcanvas.hub.broker import Receipt, Settlement
+from agentcanvas.hub.broker import Settlement
 from agentcanvas.hub.brokers.embedded import EmbeddedBroker
 from agentcanvas.hub.delivery import DeliveryRules
 from agentcanvas.hub.events import EventKind
 from agentcanvas.hub.inbox import Contents
-from agentcanvas.hub.router import to_one
-from agentcanvas.protocol.kinds import Error, Kind
 from agentcanvas.store import Retention, Store
-from tests.hub.helpers import a_broker, assign, events, message, of_kind, post, take_all, texts
+from tests.hub.helpers import a_broker, events, post, send, take_all, texts
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("H2")]
 
 TAKEN, FAILED, HELD = Settlement.TAKEN, Settlement.FAILED, Settlement.HELD
-
-
-async def send(broker: EmbeddedBroker, *texts: str, to: str = "b", **fields: object) -> None:
-    for outcome in await broker.post([post("a", to, text, **fields) for text in texts]):
-        assert isinstance(outcome, Receipt), outcome
-
-
-async def test_messages_of_one_sender_arrive_in_order_and_once(broker: EmbeddedBroker) -> None:
-    await send(broker, *(f"m{n}" for n in range(300)))
-    inbox = await broker.connect("b")
-    taken = await take_all(inbox, 300)
-    assert texts(taken) == [f"m{n}" for n in range(300)]
-    assert not any(parcel.redelivered for parcel in taken)
-    found = broker.statistics()
-    assert (found.posted, found.delivered, found.redelivered, found.taken) == (300, 300, 0, 300)
-
-
-async def test_mail_for_somebody_who_is_connected_arrives_while_it_waits(
-    broker: EmbeddedBroker,
-) -> None:
-    inbox = await broker.connect("b")
-    async with anyio.create_task_group() as group:
-        group.start_soon(send, broker, "now")
-        assert texts(await take_all(inbox, 1)) == ["now"]
-
-
-async def test_nobody_gets_mail_of_others(broker: EmbeddedBroker) -> None:
-    await send(broker, "for b")
-    await send(broker, "for c", to="c")
-    assert texts(await take_all(await broker.connect("c"), 1)) == ["for c"]
-    assert texts(await take_all(await broker.connect("b"), 1)) == ["for b"]
-
-
-@pytest.mark.req("M5", "D30", "C11")
-async def test_a_repeat_is_acknowledged_again_and_delivered_once(broker: EmbeddedBroker) -> None:
-    first = post("a", "b")
-    outcomes = [*await broker.post([first, first]), *await broker.post([first])]
-    assert [getattr(each, "repeated", None) for each in outcomes] == [False, True, True]
-    inbox = await broker.connect("b")
-    await take_all(inbox, 1)
-    (again,) = await broker.post([first])
-    assert isinstance(again, Receipt)
-    assert again.repeated
-    await send(broker, "next")
-    assert texts(await take_all(inbox, 1)) == ["next"]
-    assert broker.statistics().repeated == 3
-
-
-@pytest.mark.req("M5", "D30", "C11")
-async def test_the_same_id_with_other_content_is_refused(broker: EmbeddedBroker) -> None:
-    first = post("a", "b", "one", id="id-1")
-    other = post("a", "b", "two", id="id-1")
-    kept, refused = await broker.post([first, other])
-    assert isinstance(kept, Receipt)
-    assert isinstance(refused, IdReused)
-    assert "give each message its own id" in str(refused)
-    (later,) = await broker.post([other])
-    assert isinstance(later, IdReused)
-
-
-@pytest.mark.req("C11", "D30")
-async def test_the_same_id_of_another_sender_or_session_is_another_message(
-    broker: EmbeddedBroker,
-) -> None:
-    outcomes = await broker.post(
-        [
-            post("a", "b", "1", id="id-1"),
-            post("c", "b", "2", id="id-1"),
-            post("a", "b", "3", id="id-1", in_session="run-1"),
-        ]
-    )
-    assert all(isinstance(outcome, Receipt) for outcome in outcomes)
-    assert sorted(texts(await take_all(await broker.connect("b"), 3))) == ["1", "2", "3"]
-
-
-@pytest.mark.req("D30")
-async def test_ids_are_forgotten_after_a_day_but_never_what_waits(
-    store: Store, clock: VirtualClock
-) -> None:
-    async with a_broker(store, clock) as broker:
-        taken, waiting = post("a", "b"), post("a", "nobody")
-        await broker.post([taken, waiting])
-        await take_all(await broker.connect("b"), 1)
-        await clock.advance(23 * 3600)
-        assert [getattr(each, "repeated", None) for each in await broker.post([taken])] == [True]
-        await clock.advance(3 * 3600)
-        outcomes = await broker.post([taken, waiting])
-        assert [getattr(each, "repeated", None) for each in outcomes] == [False, True]
 
 
 @pytest.mark.req("D30")
@@ -128,57 +35,6 @@ async def test_no_more_ids_are_remembered_than_the_rules_say(
         assert rows == (101,)
 
 
-@pytest.mark.req("L1", "H11")
-async def test_a_full_inbox_refuses_and_loses_nothing(store: Store, clock: VirtualClock) -> None:
-    async with a_broker(store, clock, DeliveryRules(inbox=10)) as broker:
-        outcomes = await broker.post([post("flood", "b", str(n)) for n in range(25)])
-        kinds = Counter(type(outcome) for outcome in outcomes)
-        assert kinds == {Receipt: 10, Overloaded: 15}
-        refused = outcomes[10]
-        assert isinstance(refused, Overloaded)
-        assert refused.code == "OVERLOADED"
-        await send(broker, "others go on", to="c")
-        inbox = await broker.connect("b")
-        assert texts(await take_all(inbox, 4)) == ["0", "1", "2", "3"]
-        retried = await broker.post([post("flood", "b", str(n)) for n in range(10, 16)])
-        assert Counter(type(outcome) for outcome in retried) == {Receipt: 4, Overloaded: 2}
-        assert len(await take_all(inbox, 10)) == 10
-        assert broker.statistics().refused == 17
-
-
-def test_an_inbox_holds_ten_thousand_by_default() -> None:
-    assert DeliveryRules().inbox == 10_000
-
-
-@pytest.mark.req("D28", "C1")
-async def test_an_agent_that_never_acknowledges_gets_it_four_times_and_then_it_is_a_dead_letter(
-    store: Store, clock: VirtualClock
-) -> None:
-    async with a_broker(store, clock) as broker:
-        sent = message("a", "b", "ignored")
-        await broker.post([to_one(sent, "default", "b")])
-        inbox = await broker.connect("b")
-        seen = []
-        for _ in range(4):
-            (parcel,) = await inbox.take(1)
-            seen.append((round(clock.monotonic(), 3), parcel.redelivered, parcel.tries))
-        # 30 s to acknowledge, then pauses of 1, 2 and 4 s.
-        assert seen == [(0.0, False, 0), (31.0, True, 1), (63.0, True, 2), (97.0, True, 3)]
-        sender = await broker.connect("a")
-        (told,) = await take_all(sender, 1)
-        assert clock.monotonic() == pytest.approx(127.0)
-        (dead,) = await broker.dead_letters()
-        assert (dead.envelope, dead.recipient, dead.tries) == (sent, "b", 4)
-        error = told.envelope.body
-        assert isinstance(error, Error)
-        assert error.error_code == "UNDELIVERABLE"
-        assert error.original_message_id == sent.id
-        (record,) = await events(store, EventKind.UNDELIVERABLE)
-        assert record["retry_count"] == record["max_retries"] == 3
-        assert record["error_type"] == "timeout"
-        assert broker.statistics().dead == 1
-
-
 async def test_acknowledging_twice_is_harmless(broker: EmbeddedBroker) -> None:
     await send(broker, "one", "two")
     inbox = await broker.connect("b")
@@ -192,48 +48,6 @@ async def test_acknowledging_twice_is_harmless(broker: EmbeddedBroker) -> None:
     assert broker.statistics().taken == 2
     row = await broker._store.read(lambda look: look.one("SELECT waiting FROM hub_inboxes"))
     assert row == (0,)
-
-
-async def test_an_acknowledgement_of_somebody_elses_mail_changes_nothing(
-    broker: EmbeddedBroker,
-) -> None:
-    await send(broker, "for b")
-    b, c = await broker.connect("b"), await broker.connect("c")
-    (parcel,) = await b.take(1)
-    assert await c.settle([parcel.number], TAKEN) == 0
-    assert await c.settle([parcel.number], FAILED) == 0
-    assert await b.settle([parcel.number], TAKEN) == 1
-
-
-@pytest.mark.req("D28")
-async def test_an_agent_that_dies_midway_gets_it_again_flagged_and_without_a_try_lost(
-    broker: EmbeddedBroker, clock: VirtualClock
-) -> None:
-    await send(broker, *(f"m{n}" for n in range(10)))
-    inbox = await broker.connect("b")
-    first = await inbox.take(6)
-    await inbox.settle([parcel.number for parcel in first[:2]], TAKEN)
-    await inbox.close()
-    await clock.advance(3600)
-    again = await take_all(await broker.connect("b"), 8)
-    assert texts(again) == [f"m{n}" for n in range(2, 10)]
-    assert [parcel.redelivered for parcel in again] == [True] * 4 + [False] * 4
-    assert {parcel.tries for parcel in again} == {0}
-    assert await broker.dead_letters() == []
-
-
-async def test_what_could_not_be_taken_over_comes_again_after_a_pause(
-    broker: EmbeddedBroker, clock: VirtualClock
-) -> None:
-    await send(broker, "no")
-    inbox = await broker.connect("b")
-    for pause in (0, 1, 2, 4):
-        before = clock.monotonic()
-        (parcel,) = await inbox.take(1)
-        assert clock.monotonic() - before == pytest.approx(pause)
-        assert await inbox.settle([parcel.number], FAILED) == 1
-    (dead,) = await broker.dead_letters()
-    assert dead.reason == "its recipient could not take it over"
 
 
 async def test_pauses_are_spread_by_chance_and_never_shorter() -> None:
@@ -251,80 +65,6 @@ async def test_pauses_are_spread_by_chance_and_never_shorter() -> None:
     assert most == [1.25, 2.5, 5.0]
 
 
-async def test_who_asks_for_patience_is_waited_for(
-    broker: EmbeddedBroker, clock: VirtualClock
-) -> None:
-    await send(broker, "slow")
-    inbox = await broker.connect("b")
-    (parcel,) = await inbox.take(1)
-    for _ in range(10):
-        await clock.advance(25)
-        assert await inbox.settle([parcel.number], HELD) == 1
-    assert await inbox.settle([parcel.number], TAKEN) == 1
-    assert broker.statistics().delivered == 1
-
-
-@pytest.mark.req("D29")
-async def test_a_message_in_back_off_holds_back_only_its_own_lane(broker: EmbeddedBroker) -> None:
-    inbox = await broker.connect("b")
-    await send(broker, "stuck")
-    (stuck,) = await inbox.take(1)
-    await inbox.settle([stuck.number], FAILED)
-    await send(broker, "behind it")
-    await send(broker, "another band", priority=9)
-    await broker.post([post("c", "b", "another sender")])
-    await send(broker, "another session", in_session="run-1")
-    taken = await take_all(inbox, 3)
-    assert set(texts(taken)) == {"another band", "another sender", "another session"}
-    assert texts(await take_all(inbox, 2)) == ["stuck", "behind it"]
-
-
-@pytest.mark.req("D29")
-async def test_a_higher_band_goes_first_and_each_30_s_of_waiting_lifts_by_one(
-    broker: EmbeddedBroker, clock: VirtualClock
-) -> None:
-    inbox = await broker.connect("b", window=100)
-    await send(broker, "low, waits", priority=1)
-    await clock.advance(29)
-    await send(broker, "medium", priority=5)
-    await clock.advance(2)
-    await send(broker, "medium, later", priority=5)
-    await send(broker, "critical", priority=10)
-    order = texts(await take_all(inbox, 4))
-    assert order == ["critical", "medium", "low, waits", "medium, later"]
-
-
-async def test_a_window_bounds_what_is_in_somebodys_hands(broker: EmbeddedBroker) -> None:
-    await send(broker, *(f"m{n}" for n in range(5)))
-    inbox = await broker.connect("b", window=2)
-    held = await inbox.take(5)
-    assert texts(held) == ["m0", "m1"]
-    with anyio.move_on_after(0):
-        await inbox.take(1)
-        pytest.fail("more than fits was handed out")
-    await inbox.settle([held[0].number], TAKEN)
-    assert texts(await inbox.take(5)) == ["m2"]
-
-
-@pytest.mark.req("D28")
-async def test_mail_for_somebody_who_is_away_waits_until_it_expires(
-    store: Store, clock: VirtualClock
-) -> None:
-    async with a_broker(store, clock) as broker:
-        await send(broker, "patient")
-        await broker.post([to_one(assign("a", "b", "t1", timeout_ms=60_000), "default", "b")])
-        await clock.advance(59.9)
-        assert await broker.dead_letters() == []
-        await clock.advance(0.1)
-        (dead,) = await broker.dead_letters()
-        assert dead.reason == "nobody took it over before it expired"
-        (told,) = await take_all(await broker.connect("a"), 1)
-        assert told.envelope.kind is Kind.ERROR
-        await clock.advance(7 * 24 * 3600)
-        inbox = await broker.connect("b")
-        assert texts(await take_all(inbox, 1)) == ["patient"]
-
-
 async def test_a_wall_clock_that_is_set_expires_nothing(store: Store, clock: VirtualClock) -> None:
     async with a_broker(store, clock) as broker:
         await send(broker, "m", timeout_ms=60_000)
@@ -334,64 +74,6 @@ async def test_a_wall_clock_that_is_set_expires_nothing(store: Store, clock: Vir
         clock.set_wall(clock.now_ms() - 2 * 86_400_000)
         await clock.advance(1)
         assert len(await broker.dead_letters()) == 1
-
-
-async def test_a_dead_letter_can_be_resent_and_then_is_none(broker: EmbeddedBroker) -> None:
-    await send(broker, "late", timeout_ms=1000)
-    inbox = await broker.connect("b")
-    sender = await broker.connect("a")
-    await take_all(sender, 1)
-    (dead,) = await broker.dead_letters()
-    await broker.resend(dead.number)
-    (parcel,) = await inbox.take(1)
-    assert texts([parcel]) == ["late"]
-    assert parcel.redelivered
-    await inbox.settle([parcel.number], TAKEN)
-    assert await broker.dead_letters() == []
-    with pytest.raises(ValidationError, match="no dead letter"):
-        await broker.resend(dead.number)
-
-
-async def test_errors_that_cannot_be_delivered_cause_no_further_errors(
-    broker: EmbeddedBroker, clock: VirtualClock
-) -> None:
-    await send(broker, "m", timeout_ms=1000)
-    await broker.connect("a")  # gets the notice and never acknowledges it
-    await clock.advance(3600)
-    inbox = await broker.connect("a")
-    with anyio.move_on_after(0):
-        await inbox.take(1)
-    await clock.advance(3600)
-    assert broker.statistics().posted == 2
-
-
-async def test_an_error_that_an_agent_sent_in_vain_is_not_answered_by_another(
-    broker: EmbeddedBroker, clock: VirtualClock
-) -> None:
-    body = Error(error_type=ErrorType.EXECUTION, error_code="X", error_message="x")
-    error = of_kind(Kind.ERROR, "a", "b", body, timeout_ms=1000)
-    await broker.post([to_one(error, "default", "b")])
-    await clock.advance(2)
-    assert len(await broker.dead_letters()) == 1
-    assert broker.statistics().posted == 1
-
-
-async def test_dead_letters_make_room_and_resent_ones_take_it(
-    store: Store, clock: VirtualClock
-) -> None:
-    async with a_broker(store, clock, DeliveryRules(inbox=1)) as broker:
-        await send(broker, "dies", timeout_ms=1000)
-        await clock.advance(2)
-        await send(broker, "fits")
-        (dead,) = await broker.dead_letters()
-        with pytest.raises(Overloaded, match="resend the letter later"):
-            await broker.resend(dead.number)
-        inbox = await broker.connect("b")
-        assert texts(await take_all(inbox, 1)) == ["fits"]
-        await broker.resend(dead.number)
-        (refused,) = await broker.post([post("a", "b")])
-        assert isinstance(refused, Overloaded)
-        assert texts(await take_all(inbox, 1)) == ["dies"]
 
 
 async def test_mail_from_before_the_wall_clock_was_set_back_still_goes_first(
@@ -405,49 +87,6 @@ async def test_mail_from_before_the_wall_clock_was_set_back_still_goes_first(
         await clock.advance(1)
         await broker.post([post("c", "b", "new")])
         assert texts(await take_all(inbox, 3)) == ["older", "old", "new"]
-
-
-@pytest.mark.req("D36")
-async def test_a_second_connection_ends_the_first_unless_instances_differ(
-    broker: EmbeddedBroker,
-) -> None:
-    first = await broker.connect("b")
-    await send(broker, "in the hands of the first")
-    await first.take(1)
-    second = await broker.connect("b")
-    with pytest.raises(Disconnected, match="has taken the place"):
-        await first.take(1)
-    (parcel,) = await take_all(second, 1)
-    assert parcel.redelivered
-
-
-@pytest.mark.req("D36")
-async def test_instances_share_one_inbox(broker: EmbeddedBroker) -> None:
-    one = await broker.connect("b", instance="1")
-    two = await broker.connect("b", instance="2")
-    await send(broker, "m0", "m1", "m2")
-    first = await one.take(1)
-    rest = await two.take(5)
-    assert sorted(texts([*first, *rest])) == ["m0", "m1", "m2"]
-    await one.close()
-    (again,) = await two.take(5)
-    assert texts([again]) == texts(first)
-    assert again.redelivered
-
-
-async def test_who_waits_on_a_connection_that_is_closed_is_told(broker: EmbeddedBroker) -> None:
-    inbox = await broker.connect("b")
-
-    async def wait() -> None:
-        with pytest.raises(Disconnected):
-            await inbox.take(1)
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(wait)
-        await anyio.lowlevel.checkpoint()
-        await inbox.close()
-    with pytest.raises(Disconnected):
-        await inbox.settle([1], TAKEN)
 
 
 async def test_what_is_too_much_for_memory_is_read_back_from_the_store(
@@ -479,3 +118,22 @@ async def test_retention_does_not_forget_what_still_waits(
         (dead,) = await broker.dead_letters()
         await broker.resend(dead.number)
         assert texts(await take_all(await broker.connect("d"), 1)) == ["dies"]
+
+
+@pytest.mark.req("D28", "C1")
+async def test_a_message_that_is_given_up_is_on_record_in_its_session(
+    store: Store, clock: VirtualClock
+) -> None:
+    async with a_broker(store, clock) as broker:
+        await send(broker, "ignored")
+        await broker.connect("b", window=1)
+        inbox = await broker.connect("b")
+        for _ in range(4):
+            await inbox.take(1)
+        await clock.advance(60)
+        (record,) = await events(store, EventKind.UNDELIVERABLE)
+        assert record["retry_count"] == record["max_retries"] == 3
+        assert record["error_type"] == "timeout"
+        (dead,) = await broker.dead_letters()
+        await broker.delete(dead.number)
+        assert await events(store, EventKind.DELETED) == [{"letter": dead.number, "recipient": "b"}]

@@ -3,11 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from typing import Protocol
 
 import anyio
 from anyio.abc import TaskGroup
 
-from agentcanvas.clock import Clock
+from agentcanvas.clock import Clock, SystemClock
+
+
+class Timer(Protocol):
+    """Something that is going to happen, unless it is called off."""
+
+    def cancel(self) -> object:
+        """Call it off."""
+        ...
+
+
+def ring_at(clock: Clock, deadline: float, ring: Callable[[], object]) -> Timer:
+    """Call ``ring`` on the event loop at a time; most are called off long before.
+
+    A limit that is never reached then costs an entry in a heap, where a task that waits for it
+    would be made, cancelled and awaited for each message.
+    """
+    if isinstance(clock, SystemClock):  # its seconds pass as those of the loop's own timers do
+        return asyncio.get_running_loop().call_later(deadline - clock.monotonic(), ring)
+    waiting = asyncio.ensure_future(clock.sleep_until(deadline))
+    waiting.add_done_callback(lambda done: None if done.cancelled() else ring())
+    return waiting
 
 
 async def happened_by(event: asyncio.Event, clock: Clock, deadline: float | None) -> bool:

@@ -18,6 +18,7 @@ from agentcanvas.errors import AgentCanvasError
 from agentcanvas.hub.events import OnBehalfOf
 from agentcanvas.protocol.envelope import Envelope
 from agentcanvas.store import Transaction
+from agentcanvas.store.events import NewEvent
 
 T = TypeVar("T")
 
@@ -63,13 +64,15 @@ class Post(Struct, frozen=True, kw_only=True):
 class Receipt(Struct, frozen=True):
     """The message is on disk; ``repeated`` says that it was so before (M5).
 
-    ``numbers`` are those of its copies' events; a message that is not kept has none.
+    ``numbers`` are those of its copies' events; a message that is not kept has none. One that is
+    ``held`` waits for a person's consent and is delivered only then (C5).
     """
 
     id: str
     session: str
     numbers: tuple[int, ...] = ()
     repeated: bool = False
+    held: bool = False
 
 
 class Parcel(Struct, frozen=True):
@@ -101,7 +104,7 @@ class Settlement(Enum):
 
 
 class DeadLetter(Struct, frozen=True):
-    """A message that could not be delivered; it is kept until somebody resends it."""
+    """A message that could not be delivered; it is kept until somebody resends or deletes it."""
 
     number: int
     session: str
@@ -121,6 +124,10 @@ class Inbox(Protocol):
 
     async def settle(self, numbers: Sequence[int], how: Settlement) -> int:
         """Say what became of parcels; return for how many that was news, once it is on disk."""
+        ...
+
+    def take_over(self, numbers: Sequence[int]) -> Future[int]:
+        """Settle parcels as taken without waiting, so that it shares a commit with what follows."""
         ...
 
     async def close(self) -> None:
@@ -145,7 +152,40 @@ class BrokerStatistics(Struct, frozen=True):
 Outcome: TypeAlias = Receipt | AgentCanvasError
 
 
-class Broker(Protocol):
+class DeadLetterOffice(Protocol):
+    """What could not be delivered, and what may be done about it."""
+
+    async def dead_letters(self, *, after: int = 0, limit: int = 100) -> Sequence[DeadLetter]:
+        """List what could not be delivered, oldest first."""
+        ...
+
+    async def resend(self, number: int) -> None:
+        """Put a dead letter back into its inbox, as if it had come now."""
+        ...
+
+    async def delete(self, number: int) -> None:
+        """Give a dead letter up for good; its id is still remembered (M5)."""
+        ...
+
+
+class ReadingRoom(Protocol):
+    """Mail for those who come and ask instead of staying connected (D36)."""
+
+    async def since(
+        self, agent: str, *, after: int = 0, later_than_ms: int | None = None, limit: int = 100
+    ) -> Sequence[Parcel]:
+        """Read what came for an agent after a number or a time, taken over or not; takes nothing.
+
+        The number of the last parcel is the cursor of the next call.
+        """
+        ...
+
+    async def acknowledge(self, agent: str, numbers: Sequence[int]) -> int:
+        """Take over an agent's letters without a connection; return for how many that was news."""
+        ...
+
+
+class Broker(DeadLetterOffice, ReadingRoom, Protocol):
     """Durable mail between agents."""
 
     async def post(self, posts: Sequence[Post]) -> Sequence[Outcome]:
@@ -157,14 +197,6 @@ class Broker(Protocol):
 
         A second connection of the same instance ends the first (D36); others share the mail.
         """
-        ...
-
-    async def dead_letters(self, *, after: int = 0, limit: int = 100) -> Sequence[DeadLetter]:
-        """List what could not be delivered, oldest first."""
-        ...
-
-    async def resend(self, number: int) -> None:
-        """Put a dead letter back into its inbox, as if it had come now."""
         ...
 
     def statistics(self) -> BrokerStatistics:
@@ -193,6 +225,18 @@ class Unit(Protocol):
         ...
 
 
+class Record(Struct, frozen=True, kw_only=True):
+    """Events that stand together, with the mail that belongs to them: all of it is kept, or none.
+
+    What a function could do too, but told beforehand, so that those of many callers are written by
+    a handful of statements.
+    """
+
+    events: tuple[NewEvent, ...] = ()
+    post: Post | None = None
+    taken: tuple[int, ...] = ()
+
+
 class Transacting(Protocol):
     """A broker whose mail is in the store, so that mail and records can be one (D2, D3)."""
 
@@ -202,6 +246,13 @@ class Transacting(Protocol):
 
     def submit(self, work: Callable[[Unit], T]) -> Future[T]:
         """Queue the same without waiting; what is queued is written in this order."""
+        ...
+
+    def record(self, record: Record, *, patient: bool = False) -> Future[None]:
+        """Queue events and mail in the same order, for less.
+
+        What is ``patient`` waits a moment for others to share a commit with.
+        """
         ...
 
     async def waiting(self, agent: str) -> Sequence[tuple[int, Envelope]]:

@@ -18,7 +18,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from agentcanvas.clock import Clock
 from agentcanvas.errors import DeadlineExceeded, Disconnected
-from agentcanvas.hub.alarm import happened_by
+from agentcanvas.hub.alarm import ring_at
 from agentcanvas.hub.background import beside
 from agentcanvas.hub.broker import Parcel, Receipt, Settlement
 from agentcanvas.hub.events import OnBehalfOf
@@ -45,9 +45,15 @@ class Transport(Protocol):
     """A way to the hub."""
 
     async def send(
-        self, envelope: Envelope, on_behalf_of: OnBehalfOf | UnsetType = UNSET
+        self,
+        envelope: Envelope,
+        on_behalf_of: OnBehalfOf | UnsetType = UNSET,
+        taking: Sequence[int] = (),
     ) -> Receipt:
-        """Hand a message over; it is safe when this returns."""
+        """Hand a message over, and take parcels over with it; both are safe when this returns.
+
+        Parcels are taken over also when the message is refused.
+        """
         ...
 
     async def receive(self, most: int) -> Sequence[Parcel]:
@@ -97,6 +103,10 @@ class Delivery(Struct, frozen=True):
         """Take it over; tell whether that was news."""
         return bool(await self.connection.ack([self]))
 
+    async def answer(self, envelope: Envelope) -> Receipt:
+        """Take it over and send what it comes to, in one go."""
+        return await self.connection.send(envelope, taking=[self])
+
     async def nack(self) -> None:
         """Give it back; it comes again after a pause, or is given up after too many tries."""
         await self.connection.nack([self])
@@ -105,13 +115,17 @@ class Delivery(Struct, frozen=True):
 class Conversation:
     """A message that was sent and the answers to it: ``async for delivery in conversation``."""
 
-    def __init__(self, clock: Clock, asked: Envelope, deadline: float | None) -> None:
+    def __init__(self, asked: Envelope) -> None:
         self.asked = asked
         self.arrived: deque[Delivery] = deque()
         self.stirred = asyncio.Event()
         self.broken: Disconnected | None = None
-        self._clock = clock
-        self._deadline = deadline
+        self._is_late = False
+
+    def give_up(self) -> None:
+        """Expect nothing more."""
+        self._is_late = True
+        self.stirred.set()
 
     def __aiter__(self) -> Self:
         return self
@@ -120,13 +134,14 @@ class Conversation:
         """Return the next answer, interim or final; raise when none comes in time."""
         while not self.arrived:
             if self.broken is not None:
-                raise Disconnected(str(self.broken))
-            self.stirred.clear()
-            if not await happened_by(self.stirred, self._clock, self._deadline):
+                raise type(self.broken)(str(self.broken))
+            if self._is_late:
                 recipient = "anybody" if self.asked.recipient is UNSET else self.asked.recipient.id
                 raise DeadlineExceeded(
                     f"No answer from {recipient} to the message {self.asked.id} in time."
                 )
+            self.stirred.clear()
+            await self.stirred.wait()
         return self.arrived.popleft()
 
 
@@ -155,10 +170,15 @@ class Connection:
             await self._transport.close()
 
     async def send(
-        self, envelope: Envelope, *, on_behalf_of: OnBehalfOf | UnsetType = UNSET
+        self,
+        envelope: Envelope,
+        *,
+        on_behalf_of: OnBehalfOf | UnsetType = UNSET,
+        taking: Iterable[Delivery] = (),
     ) -> Receipt:
-        """Send a message; it is safe when this returns."""
-        return await self._transport.send(envelope, on_behalf_of)
+        """Send a message, and take deliveries over with it; both are safe when this returns."""
+        numbers = [delivery.number for delivery in taking]
+        return await self._transport.send(envelope, on_behalf_of, numbers)
 
     def receive(self) -> AsyncIterator[Delivery]:
         """Iterate over the messages that are not answers to a conversation, as they come."""
@@ -190,19 +210,25 @@ class Connection:
         here has it; the last is how the answers to the copies of a broadcast come together. Those
         that came before, to an earlier life of the caller, are heard too.
         """
-        deadline = None if timeout_s is None else self._clock.monotonic() + timeout_s
-        conversation = Conversation(self._clock, envelope, deadline)
+        conversation = Conversation(envelope)
         conversation.broken = self._broken
         self._conversations[envelope.id] = conversation
+        limit = None
+        if timeout_s is not None:
+            deadline = self._clock.monotonic() + timeout_s
+            limit = ring_at(self._clock, deadline, conversation.give_up)
         try:
             self._hear_what_came_before()
             if send:
                 await self.send(envelope, on_behalf_of=on_behalf_of)
             yield conversation
         finally:
+            if limit is not None:
+                limit.cancel()
             del self._conversations[envelope.id]
-            self._inbox.extend(conversation.arrived)
-            self._stirred.set()
+            if conversation.arrived:
+                self._inbox.extend(conversation.arrived)
+                self._stirred.set()
 
     async def request(
         self,
@@ -231,7 +257,7 @@ class Connection:
             while self._inbox:
                 yield self._inbox.popleft()
             if self._broken is not None:
-                raise Disconnected(str(self._broken))
+                raise type(self._broken)(str(self._broken))
             self._stirred.clear()
             await self._stirred.wait()
 
@@ -253,6 +279,8 @@ class Connection:
             conversation.stirred.set()
 
     def _hear_what_came_before(self) -> None:
+        if not self._inbox:
+            return
         arrived, self._inbox = self._inbox, deque()
         for delivery in arrived:
             self._sort(delivery)
@@ -272,6 +300,8 @@ class Connection:
             for each in open_ones
             if correlation is not UNSET
             and correlation in (each.asked.correlation_id, each.asked.id)
+            # What answers another message of the thread is none of ours, unless that is a copy.
+            and (envelope.reply_to is UNSET or each.asked.is_broadcast)
         ]
         return same_thread[0] if len(same_thread) == 1 else None
 

@@ -18,13 +18,15 @@ import anyio
 
 from agentcanvas.errors import StoreClosed, StoreFull
 from agentcanvas.hub import intake, mailbox
-from agentcanvas.hub.broker import Outcome, Post, Receipt
+from agentcanvas.hub.broker import Outcome, Post, Receipt, Record
 from agentcanvas.hub.delivery import DeliveryRules
 from agentcanvas.hub.mailbox import Kept
 from agentcanvas.hub.router import key_of
 from agentcanvas.store import Store, Transaction
 
 T = TypeVar("T")
+
+_PATIENCE_S = 0.1
 
 
 @dataclass(slots=True)
@@ -111,6 +113,23 @@ class _Working(_Step[Any]):
         self.then = then
 
 
+class _Recording(_Step[None]):
+    then = None
+
+    def __init__(self, record: Record) -> None:
+        super().__init__()
+        self.record = record
+
+    def work(self, mail: Mail) -> None:
+        """Write it alone."""
+        record = self.record
+        mail.transaction.append_many(record.events)
+        if record.post is not None:
+            mail.put(record.post)
+        if record.taken:
+            mail.take_over_all(record.taken)
+
+
 class Commits:
     """Runs steps in order, as many as wait in one transaction of the store.
 
@@ -128,16 +147,18 @@ class Commits:
         self._rules = rules
         self._now_ms = now_ms
         self._apply = apply
-        self._steps: list[_Step[Any]] = []
+        self._steps: list[_Recording | _Working] = []
+        self._postings: list[_Posting] = []
         self._takings: list[_Taking] = []
         self._wake = asyncio.Event()
+        self._patience: asyncio.TimerHandle | None = None
         self._ended = asyncio.Event()
         self._closed = False
 
     def post(self, posts: Sequence[Post]) -> asyncio.Future[list[Outcome]]:
         """Keep messages."""
         step = _Posting(posts)
-        self._add(self._steps, step)
+        self._add(self._postings, step)
         return step.promise
 
     def take_over(self, numbers: Sequence[int]) -> asyncio.Future[int]:
@@ -154,15 +175,25 @@ class Commits:
         self._add(self._steps, step)
         return step.promise
 
+    def record(self, record: Record, *, patient: bool = False) -> asyncio.Future[None]:
+        """Keep events and mail, in order with whatever is worked.
+
+        What is ``patient`` waits a moment for others to share a commit with.
+        """
+        step = _Recording(record)
+        self._add(self._steps, step, patient=patient)
+        return step.promise
+
     async def run(self) -> None:
         """Write whatever comes, until closed; whoever is cancelled meanwhile, mail is not lost."""
         with anyio.CancelScope(shield=True):
             try:
                 while self._waiting or not self._closed:
                     await self._wake.wait()
-                    self._wake.clear()
-                    while self._waiting:
-                        await self._write_what_waits()
+                    while self._wake.is_set():
+                        self._wake.clear()
+                        if self._waiting:
+                            await self._write_what_waits()
             finally:
                 self._ended.set()
 
@@ -175,29 +206,37 @@ class Commits:
 
     @property
     def _waiting(self) -> bool:
-        return bool(self._steps or self._takings)
+        return bool(self._steps or self._postings or self._takings)
 
-    def _add(self, to: list[Any], step: _Step[Any]) -> None:
+    def _add(self, to: list[Any], step: _Step[Any], *, patient: bool = False) -> None:
         if self._closed:
             raise StoreClosed("The hub is closed; nothing more can be sent or acknowledged.")
         to.append(step)
-        self._wake.set()
+        if not patient:
+            self._wake.set()
+        elif self._patience is None:
+            loop = asyncio.get_running_loop()
+            self._patience = loop.call_later(_PATIENCE_S, self._wake.set)
 
     async def _write_what_waits(self) -> None:
         steps, self._steps = self._steps, []
+        postings, self._postings = self._postings, []
         takings, self._takings = self._takings, []
-        batch = _Batch(steps, takings, self._rules, self._now_ms)
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+        batch = _Batch(steps, postings, takings, self._rules, self._now_ms)
         try:
             await self._store.transact(batch.run)
         except Exception as error:  # noqa: BLE001 - handed to each caller, whatever it is
-            for step in (*steps, *takings):
+            for step in (*steps, *postings, *takings):
                 step.error = copy(error)  # an exception grows a traceback wherever it is raised
         else:
             for changes, then in batch.effects:
                 self._apply(changes)
                 if then is not None:
                     then()
-        for step in (*steps, *takings):
+        for step in (*steps, *postings, *takings):
             step.settle()
 
 
@@ -206,13 +245,15 @@ class _Batch:
 
     def __init__(
         self,
-        steps: Sequence[_Step[Any]],
+        steps: Sequence[_Recording | _Working],
+        postings: Sequence[_Posting],
         takings: Sequence[_Taking],
         rules: DeliveryRules,
         now_ms: Callable[[], int],
     ) -> None:
         self.effects: list[tuple[Changes, Callable[[], None] | None]] = []
         self._steps = steps
+        self._postings = postings
         self._takings = takings
         self._rules = rules
         self._now_ms = now_ms
@@ -220,17 +261,39 @@ class _Batch:
     def run(self, transaction: Transaction) -> None:
         """Do everything, in the writer's thread."""
         now_ms = self._now_ms()
-        for kind, steps in groupby(self._steps, key=type):
-            if kind is _Posting:
-                self._post(Mail(transaction, self._rules, now_ms), list(steps))
-            else:
-                for step in steps:
-                    assert isinstance(step, _Working)
-                    self._work(Mail(transaction, self._rules, now_ms), step)
+        for kind, group in groupby(self._steps, key=type):
+            steps = list(group)
+            if kind is _Recording and self._recorded(Mail(transaction, self._rules, now_ms), steps):
+                continue
+            for step in steps:
+                self._work(Mail(transaction, self._rules, now_ms), step)
+        if self._postings:
+            self._post(Mail(transaction, self._rules, now_ms), self._postings)
         if self._takings:
             self._take_over(Mail(transaction, self._rules, now_ms))
 
-    def _post(self, mail: Mail, steps: list[Any]) -> None:
+    def _recorded(self, mail: Mail, steps: Sequence[Any]) -> bool:
+        """Write records together; tell whether none of them has to be told apart from the rest."""
+        records = [step.record for step in steps]
+        posts = [record.post for record in records if record.post is not None]
+        taken = [number for record in records for number in record.taken]
+        try:
+            with mail.transaction.savepoint():
+                mail.transaction.append_many([each for record in records for each in record.events])
+                if posts:
+                    _raise_refusal(mail.put_all(posts))
+                if taken:
+                    mail.take_over_all(taken)
+        except StoreFull:
+            raise
+        except Exception:  # noqa: BLE001 - whose it is comes out when each is written alone
+            return False
+        for step in steps:
+            step.result = None
+        self.effects.append((mail.changes, None))
+        return True
+
+    def _post(self, mail: Mail, steps: Sequence[_Posting]) -> None:
         outcomes = mail.put_all([post for step in steps for post in step.posts])
         done = 0
         for step in steps:
@@ -238,7 +301,7 @@ class _Batch:
             done += len(step.posts)
         self.effects.append((mail.changes, None))
 
-    def _work(self, mail: Mail, step: _Working) -> None:
+    def _work(self, mail: Mail, step: _Working | _Recording) -> None:
         try:
             with mail.transaction.savepoint():
                 step.result = step.work(mail)
@@ -257,3 +320,9 @@ class _Batch:
             step.result = sum(number in news for number in step.numbers)
             news.difference_update(step.numbers)
         self.effects.append((mail.changes, None))
+
+
+def _raise_refusal(outcomes: Sequence[Outcome]) -> None:
+    for outcome in outcomes:
+        if not isinstance(outcome, Receipt):
+            raise outcome

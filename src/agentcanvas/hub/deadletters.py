@@ -1,4 +1,4 @@
-"""What could not be delivered: kept, listed, told to its sender, and resent when somebody says so.
+"""What could not be delivered: kept, listed, told to its sender, resent or deleted on demand.
 
 The hub reports and does nothing else about it (D31).
 """
@@ -14,6 +14,7 @@ from agentcanvas.hub import duties, intake, mailbox
 from agentcanvas.hub.broker import DeadLetter
 from agentcanvas.hub.delivery import DeliveryRules
 from agentcanvas.hub.events import (
+    Deleted,
     DeliveryFailure,
     EventKind,
     Resent,
@@ -35,6 +36,7 @@ class Cause(Enum):
 
     UNSETTLED = (DeliveryFailure.TIMEOUT, "its recipient never said that it took it over")
     FAILED = (DeliveryFailure.REJECTED, "its recipient could not take it over")
+    ABANDONED = (DeliveryFailure.TIMEOUT, "its recipient went away each time it had it in hand")
     EXPIRED = (DeliveryFailure.TIMEOUT, "nobody took it over before it expired")
 
     @property
@@ -113,23 +115,38 @@ def resend(transaction: Transaction, number: int, rules: DeliveryRules, now_ms: 
         (number,),
     )
     if row is None:
-        raise ValidationError(
-            f"There is no dead letter {number}; list them to see which there are."
-        )
+        raise _no_dead_letter(number)
     id_, session, sender, recipient, band = row
     if mailbox.waiting(transaction, [recipient]).get(recipient, 0) >= rules.inbox:
         raise Overloaded(f"The inbox of {recipient} is full; resend the letter later.")
     transaction.execute(
-        "UPDATE hub_letters SET state = 0, tries = 0, seen = 1, at_ms = ?, expires_ms = NULL, "
-        "reason = NULL WHERE seq = ?",
+        "UPDATE hub_letters SET state = 0, tries = 0, seen = 1, returns = -1, at_ms = ?, "
+        "expires_ms = NULL, reason = NULL WHERE seq = ?",
         (now_ms, number),
     )
     mailbox.count(transaction, {recipient: 1})
     duties.set_open(transaction, session, id_, is_open=True)
     transaction.append(stream_of(session), EventKind.RESENT, encode(Resent(number, recipient)))
     envelope, on_behalf_of = mailbox.content(transaction, number)
-    letter = Waiting(number, session, sender, band, now_ms, None, 0, 1)
+    letter = Waiting(number, session, sender, band, now_ms, None, 0, 1, -1)
     return Kept(recipient, letter, envelope, on_behalf_of, len(to_json(envelope)))
+
+
+def delete(transaction: Transaction, number: int) -> None:
+    """Give a dead letter up; its row stays a while, to recognise a repeat."""
+    row = transaction.one(
+        "UPDATE hub_letters SET state = 1, reason = 'deleted' WHERE seq = ? AND state = 2 "
+        "RETURNING session, recipient",
+        (number,),
+    )
+    if row is None:
+        raise _no_dead_letter(number)
+    session, recipient = row
+    transaction.append(stream_of(session), EventKind.DELETED, encode(Deleted(number, recipient)))
+
+
+def _no_dead_letter(number: int) -> ValidationError:
+    return ValidationError(f"There is no dead letter {number}; list them to see which there are.")
 
 
 def listed(look: Snapshot, *, after: int, limit: int) -> list[DeadLetter]:

@@ -80,8 +80,19 @@ class Letter:
     expires: float | None = None
     tries: int = 0
     seen: bool = False
+    returns: int = 0
+    """How often it was handed out again without a word about the time before."""
+
+    doubtful: bool = False
+    """Whether its recipient went away with it in hand, perhaps because of it."""
+
     settle_by: float | None = None
     """When it is in the recipient's hands: until when a word is expected."""
+
+    @property
+    def suspect(self) -> bool:
+        """Whether it goes alone, so that innocent neighbours do not fall with it again."""
+        return self.doubtful and self.returns > 0
 
     @property
     def rank(self) -> float:
@@ -143,8 +154,8 @@ class Schedule:
         if lane.first() is letter:
             self._offer(letter.lane, lane)
 
-    def take(self, now: float, settle_by: float) -> Letter | None:
-        """Hand out the next letter, if one may go now."""
+    def take(self, now: float, settle_by: float, *, suspects: bool = True) -> Letter | None:
+        """Hand out the next letter, if one may go now; a suspect holds the others up."""
         self.wake(now)
         while self._ready:
             _, number, key = heappop(self._ready)
@@ -152,6 +163,9 @@ class Schedule:
             letter = lane.first() if lane else None
             if lane is None or letter is None or letter.number != number or lane.rests_until > now:
                 continue
+            if letter.suspect and not suspects:
+                heappush(self._ready, (letter.rank, number, key))
+                return None
             lane.pop()
             if self._is_due(letter, now):
                 letter.settle_by = settle_by
@@ -170,12 +184,16 @@ class Schedule:
             heappush(self._expected, (settle_by, number))
 
     def put_back(self, number: int, *, rest_until: float | None = None) -> None:
-        """Let a letter that was out go first in its lane, after a rest or at once."""
+        """Let a letter that was out go first in its lane, after a rest or at once.
+
+        Without a rest nothing was said about it: its recipient has gone.
+        """
         letter = self._letters.get(number)
         if letter is None or letter.settle_by is None:
             return
         letter.settle_by = None
         letter.seen = True
+        letter.doubtful = rest_until is None
         self._out -= 1
         lane = self._lane(letter.lane)
         insort(lane.returned, letter, key=lambda each: each.number)

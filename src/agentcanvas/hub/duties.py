@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import UNSET
 
-from agentcanvas.errors import InvalidMessage
+from agentcanvas.errors import InvalidMessage, PermissionDenied
 from agentcanvas.hub.broker import Post
 from agentcanvas.protocol.envelope import AgentRef, Envelope
 from agentcanvas.protocol.kinds import Kind, TaskAssign, TaskResult
@@ -81,6 +81,12 @@ class Book:
         found = [breach for breach in state.check(envelope) if breach.fatal]
         if found:
             raise InvalidMessage(found[0].sentence, breaches=[str(breach) for breach in found])
+        duty = self._ended_by(post, envelope)
+        if duty and duty.assignee not in ("", post.sender):
+            raise PermissionDenied(
+                f"{post.sender} cannot end the {duty.kind} {duty.name}; it was given to "
+                f"{duty.assignee}."
+            )
         return envelope
 
     def admit(self, post: Post, envelope: Envelope) -> None:

@@ -25,6 +25,8 @@ class EventKind(Word):
     MESSAGE = "message"
     UNDELIVERABLE = "undeliverable"
     RESENT = "resent"
+    DELETED = "deleted"
+    RECOVERY = "recovery"
     REJECTED = "rejected"
     AGENT_LOST = "agent_lost"
     AGENT_PRESENT = "agent_present"
@@ -77,6 +79,13 @@ class Resent(Struct, frozen=True):
     recipient: str
 
 
+class Deleted(Struct, frozen=True):
+    """A dead letter was given up for good."""
+
+    letter: int
+    recipient: str
+
+
 class Rejected(Struct, frozen=True, omit_defaults=True):
     """A message was refused at the door, for the ``suppressed + 1``-th time since the last note."""
 
@@ -110,7 +119,9 @@ class AgentPresentEvent(Struct, frozen=True):
     agent: str
 
 
-Body: TypeAlias = Posted | Undelivered | Resent | Rejected | AgentLostEvent | AgentPresentEvent
+Body: TypeAlias = (
+    Posted | Undelivered | Resent | Deleted | Rejected | AgentLostEvent | AgentPresentEvent
+)
 
 encode = msgspec.json.Encoder().encode
 _posted = msgspec.json.Decoder(Posted)

@@ -1,6 +1,7 @@
-"""Who may say what to whom: the sender is who it says, and keeps to the edges (D22, D23).
+"""Who may say what to whom: the sender is who it says, keeps to the edges, and may do what it asks.
 
-Tokens, permissions and approvals come before this, at the doors; here a principal is already known.
+How a principal is recognised is told in ``tokens``, what needs a person's consent in ``consent``
+(D22, D23, D26).
 """
 
 from __future__ import annotations
@@ -39,6 +40,17 @@ class PrincipalKind(Word):
     ENGINE = "engine"
 
 
+class Scope(Word):
+    """What a door may be used for (D26)."""
+
+    READ = "read"
+    RUN = "run"
+    REVIEW = "review"
+
+
+EVERYTHING = "*"
+"""The permission that holds all others."""
+
 _PREFIXES = tuple(f"{kind}:" for kind in PrincipalKind if kind is not PrincipalKind.AGENT)
 
 
@@ -48,10 +60,15 @@ def is_agent(name: str) -> bool:
 
 
 class Principal(Struct, frozen=True):
-    """Somebody who was recognised."""
+    """Somebody who was recognised.
+
+    ``scopes`` are what a door may be used for, ``permissions`` what an agent may ask others to do.
+    """
 
     id: str
     kind: PrincipalKind = PrincipalKind.AGENT
+    scopes: frozenset[Scope] = frozenset()
+    permissions: frozenset[str] = frozenset()
 
 
 def check_sender(
@@ -66,6 +83,34 @@ def check_sender(
         raise PermissionDenied(
             f"{principal.id} cannot speak on behalf of {on_behalf_of.speaker}; only the engine can."
         )
+
+
+def check_scope(principal: Principal, scope: Scope) -> None:
+    """Refuse what somebody has no right to: an agent has its inbox and nothing else (D26)."""
+    if principal.kind in (PrincipalKind.PERSON, PrincipalKind.ENGINE):
+        return
+    if principal.kind is PrincipalKind.DOOR and scope in principal.scopes:
+        return
+    raise PermissionDenied(f"{principal.id} may not {scope}; use a token that has this scope.")
+
+
+def check_permissions(principal: Principal, envelope: Envelope) -> None:
+    """Refuse a message that needs a permission its sender does not hold (H6); most need none."""
+    if envelope.security is UNSET or principal.kind is not PrincipalKind.AGENT:
+        return
+    if EVERYTHING in principal.permissions:
+        return
+    missing = [each for each in envelope.security.permissions if each not in principal.permissions]
+    if missing:
+        raise PermissionDenied(
+            f"{principal.id} lacks the permission {', '.join(missing)}; "
+            "ask for a token that has it, or leave it out."
+        )
+
+
+def is_answer(kind: Kind) -> bool:
+    """Tell whether a message goes back along an edge, to whoever asked."""
+    return kind in _ANSWERS
 
 
 def check_edge(

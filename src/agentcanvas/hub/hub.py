@@ -10,48 +10,41 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from itertools import groupby
 from typing import Self
 
+import anyio
 from msgspec import UNSET, UnsetType
 
 from agentcanvas.clock import Clock
 from agentcanvas.errors import (
     AgentCanvasError,
-    AgentLost,
-    AgentNotFound,
-    InvalidMessage,
-    MessageTooLarge,
+    Disconnected,
     PermissionDenied,
     StoreError,
     ValidationError,
 )
 from agentcanvas.hub import duties, guard, mailbox, router
-from agentcanvas.hub.alarm import Alarm
+from agentcanvas.hub.addressing import Addressing
+from agentcanvas.hub.alarm import ring_at
 from agentcanvas.hub.background import beside
+from agentcanvas.hub.breakers import Breakers
 from agentcanvas.hub.broker import Broker, Inbox, Outcome, Parcel, Post, Receipt, Settlement
-from agentcanvas.hub.duties import Duty
-from agentcanvas.hub.events import (
-    PRESENCE,
-    AgentLostEvent,
-    AgentPresentEvent,
-    EventKind,
-    OnBehalfOf,
-    Owed,
-    encode,
-    stream_of,
-)
+from agentcanvas.hub.consent import Consent, Held, HeldState, refusal_of
+from agentcanvas.hub.events import OnBehalfOf
 from agentcanvas.hub.guard import Principal, PrincipalKind
 from agentcanvas.hub.intake import DEFAULT_SESSION
 from agentcanvas.hub.mailbox import Origin
 from agentcanvas.hub.notices import HUB, notice
 from agentcanvas.hub.presence import Presence
+from agentcanvas.hub.rates import Rates
+from agentcanvas.hub.redaction import Redactor
 from agentcanvas.hub.refusals import Refusals
-from agentcanvas.hub.session import Session, Sessions
+from agentcanvas.hub.registry import Registry
+from agentcanvas.hub.session import Sessions
+from agentcanvas.hub.watch import Watch
 from agentcanvas.protocol.envelope import BROADCAST, Envelope
-from agentcanvas.protocol.kinds import Heartbeat, Kind
+from agentcanvas.protocol.kinds import Error, ErrorSeverity, Kind
 from agentcanvas.protocol.limits import Limits
-from agentcanvas.protocol.session import check_direction
 from agentcanvas.store import Snapshot, Store
 
 NOT_KEPT = frozenset({Kind.HEARTBEAT})
@@ -64,31 +57,61 @@ _DEFAULTS = Limits()
 class Hub:
     """Where agents, persons and the engine meet: ``async with Hub.open(broker, store) as hub``."""
 
-    def __init__(self, broker: Broker, store: Store, clock: Clock, limits: Limits) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        store: Store,
+        clock: Clock,
+        *,
+        limits: Limits,
+        redactor: Redactor,
+        person: str | None,
+    ) -> None:
         """Prepare; ``open`` is the door."""
         self.broker = broker
         self.clock = clock
         self.limits = limits
         self.sessions = Sessions(store)
         self.presence = Presence(limits.heartbeat)
+        self.registry = Registry(self.presence, store)
+        self.breakers = Breakers(limits.breaker)
+        self.rates = Rates()
+        self.redactor = redactor
+        self.consent = Consent(store, clock, limits, person=person) if person else None
         self._store = store
-        self._alarm = Alarm(clock)
-        self._refusals = Refusals(store, clock)
+        self._watch = Watch(self.presence, broker, store, clock, limits.heartbeat)
+        self._refusals = Refusals(store, clock, redactor)
+        self._addressing = Addressing(self.sessions, self.rates, redactor, clock, limits)
         self._links: dict[tuple[str, str], Link] = {}
 
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, broker: Broker, store: Store, *, clock: Clock, limits: Limits = _DEFAULTS
+        cls,
+        broker: Broker,
+        store: Store,
+        *,
+        clock: Clock,
+        limits: Limits = _DEFAULTS,
+        redactor: Redactor | None = None,
+        person: str | None = None,
     ) -> AsyncIterator[Self]:
-        """Work until the block ends."""
-        hub = cls(broker, store, clock, limits)
+        """Work until the block ends.
+
+        ``redactor`` knows the secrets that must not be kept. ``person`` is asked for consent (C5)
+        and shown critical errors (H9); without one, nothing waits for consent.
+        """
+        redactor = redactor or Redactor()
+        hub = cls(broker, store, clock, limits=limits, redactor=redactor, person=person)
         await hub.sessions.load()
         for agent in await store.read(duties.begun):
             if guard.is_agent(agent):  # it had work in hand when we ended, and should come back
                 hub.presence.register(agent)
                 hub.presence.hear(agent, clock.monotonic())
-        async with beside(hub._watch):
+        work = [hub._watch.run]
+        if hub.consent is not None:
+            work.append(hub._hear_people)
+        async with beside(*work):
             yield hub
 
     # -- speaking --------------------------------------------------------------------------------
@@ -120,21 +143,44 @@ class Hub:
         on_behalf_of: OnBehalfOf | UnsetType = UNSET,
     ) -> Receipt:
         """Keep a message for whom it is meant, or raise why not; it is on disk on return."""
-        if self._hear(principal, envelope.body):
-            await self._announce(principal.id)
+        if envelope.kind in NOT_KEPT:
+            envelope = self.redactor.envelope(envelope)
+        await self._watch.hear(principal, envelope.body)
         try:
             if envelope.kind in NOT_KEPT:
                 guard.check_sender(principal, envelope, on_behalf_of)
                 return Receipt(envelope.id, envelope.session or DEFAULT_SESSION)
             origin = await self._origin(envelope) if _is_vague(envelope) else None
-            post = self._address(principal, envelope, origin, on_behalf_of)
-            (outcome,) = await self.broker.post([post])
-            if isinstance(outcome, Receipt):
-                return outcome
-            raise outcome
+            post = self._addressing.address(principal, envelope, origin, on_behalf_of)
+            if self.consent is not None:
+                return await self._post_with_consent(principal, post, self.consent)
+            return await self._post(post)
         except (PermissionDenied, ValidationError) as refusal:
             await self._note_refusal(principal, envelope, refusal)
             raise
+
+    async def _post(self, post: Post) -> Receipt:
+        (outcome,) = await self.broker.post([post])
+        if isinstance(outcome, Receipt):
+            return outcome
+        raise outcome
+
+    async def _post_with_consent(
+        self, principal: Principal, post: Post, consent: Consent
+    ) -> Receipt:
+        if consent.is_needed(principal, post):
+            receipt, question = await consent.hold(post)
+            if question is not None:
+                await self._post(question)
+            if receipt.held:
+                return receipt
+        receipt = await self._post(post)
+        body = post.envelope.body
+        if isinstance(body, Error) and body.severity is ErrorSeverity.CRITICAL:
+            shown = consent.shown(post.envelope, post.session)
+            if shown is not None:
+                await self._post(shown)
+        return receipt
 
     async def send_all(self, principal: Principal, envelopes: Sequence[Envelope]) -> list[Outcome]:
         """Keep many messages, in order; return a receipt or a refusal for each."""
@@ -143,7 +189,9 @@ class Hub:
         await self.hear(principal)
         for envelope in envelopes:
             try:
-                if envelope.kind in NOT_KEPT:
+                # What may have to wait for a person goes its own way; order is kept among the rest.
+                alone = self.consent is not None and envelope.kind in (Kind.TASK_ASSIGN, Kind.ERROR)
+                if alone or envelope.kind in NOT_KEPT:
                     outcomes.append(await self.send(principal, envelope))
                     continue
                 posts.append(await self.prepare(principal, envelope))
@@ -166,40 +214,7 @@ class Hub:
         ``breaches`` are those it was not refused for at the door.
         """
         origin = await self._origin(envelope) if _is_vague(envelope) else None
-        return self._address(principal, envelope, origin, on_behalf_of, breaches)
-
-    def _address(
-        self,
-        principal: Principal,
-        envelope: Envelope,
-        origin: Origin | None,
-        on_behalf_of: OnBehalfOf | UnsetType,
-        breaches: Sequence[str] = (),
-    ) -> Post:
-        guard.check_sender(principal, envelope, on_behalf_of)
-        session = self._session(envelope, origin)
-        noted = (*breaches, *(str(breach) for breach in check_direction(envelope)))
-        try:
-            if envelope.is_broadcast:
-                speaker = on_behalf_of.speaker if on_behalf_of is not UNSET else principal.id
-                recipients = [
-                    member
-                    for member in session.members
-                    if member not in (principal.id, speaker)
-                    and guard.may_speak(session, envelope.kind, speaker, member)
-                ]
-                post = router.to_all(envelope, session.name, recipients, on_behalf_of, noted)
-            else:
-                recipient = _recipient(envelope, origin)
-                if not session.has(recipient):
-                    raise AgentNotFound(f"Agent not found: {recipient}")
-                guard.check_edge(session, envelope, recipient, on_behalf_of)
-                post = router.to_one(envelope, session.name, recipient, on_behalf_of, noted)
-        except UnicodeEncodeError:
-            sentence = f"The message {envelope.id!r} holds text that is not valid Unicode."
-            raise InvalidMessage(sentence) from None
-        self._refuse_large(post)
-        return post
+        return self._addressing.address(principal, envelope, origin, on_behalf_of, breaches)
 
     async def _note_refusal(
         self, principal: Principal, envelope: Envelope, refusal: AgentCanvasError
@@ -215,40 +230,84 @@ class Hub:
         """Find the message that this one answers: who sent that, and where."""
         return await self._store.read(partial(_find_origin, envelope=envelope))
 
-    def _session(self, envelope: Envelope, origin: Origin | None) -> Session:
-        name = envelope.session or (origin.session if origin else DEFAULT_SESSION)
-        session = self.sessions.get(name)
-        if session is None:
-            raise ValidationError(f"There is no session {name}; open it, or name another.")
-        if not session.has(envelope.sender.id):
-            raise AgentNotFound(f"Agent not found: {envelope.sender.id}")
-        return session
+    # -- people ----------------------------------------------------------------------------------
 
-    def _refuse_large(self, post: Post) -> None:
-        most = self.limits.message.size_bytes
-        for content in (post.broadcast, *(copy.content for copy in post.copies)):
-            if content is not None and len(content) > most:
-                raise MessageTooLarge(
-                    f"The message {post.envelope.id} has {len(content)} bytes, more than the "
-                    f"{most} allowed; send large content as a blob.",
-                    message_id=post.envelope.id,
+    async def _hear_people(self) -> None:
+        """Read what persons answer the hub, and do what follows from it."""
+        assert self.consent is not None
+        inbox = await self.broker.connect(HUB)
+        for question in await self.consent.unasked():
+            await self.broker.post([question])
+        while True:
+            for parcel in await inbox.take(1):
+                with suppress(StoreError):  # a full disk: the answer comes again later
+                    held = await self.consent.decide(parcel.envelope)
+                    if held is not None:
+                        await self._carry_out(held)
+                    await inbox.settle([parcel.number], Settlement.TAKEN)
+
+    async def _carry_out(self, held: Held) -> None:
+        """Deliver what a person agreed to, or tell its sender that nobody did."""
+        try:
+            if held.state is not HeldState.APPROVED:
+                raise refusal_of(held)
+            origin = Origin(held.session, held.sender)
+            await self._post(
+                self._addressing.address(
+                    Principal(held.sender), held.message, origin, UNSET, again=True
                 )
+            )
+        except StoreError:
+            raise
+        except AgentCanvasError as refusal:
+            told = notice(
+                refusal,
+                to=held.sender,
+                session=held.session,
+                about=held.id,
+                at_ms=self.clock.now_ms(),
+                correlation=held.message.correlation_id,
+            )
+            await self.broker.post([told])
+
+    async def expel(self, name: str) -> int:
+        """End every connection of a principal, as after its token was revoked; return how many."""
+        links = [link for (agent, _), link in self._links.items() if agent == name]
+        for link in links:
+            await link.close(goodbye=False)
+        return len(links)
+
+    async def read(
+        self,
+        principal: Principal,
+        *,
+        after: int = 0,
+        later_than_ms: int | None = None,
+        limit: int = 100,
+        wait_s: float = 0.0,
+    ) -> Sequence[Parcel]:
+        """Read somebody's own mail without taking it, waiting a while for some (D36)."""
+        await self.hear(principal)
+        deadline = self.clock.monotonic() + wait_s
+        while True:
+            head = self._store.head
+            found = await self.broker.since(
+                principal.id, after=after, later_than_ms=later_than_ms, limit=limit
+            )
+            if found or self.clock.monotonic() >= deadline:
+                return found
+            async with anyio.create_task_group() as group:
+                limit_ = ring_at(self.clock, deadline, group.cancel_scope.cancel)
+                try:
+                    await self._store.wait_beyond(head)
+                finally:
+                    limit_.cancel()
 
     # -- presence --------------------------------------------------------------------------------
 
     async def hear(self, principal: Principal) -> None:
         """Note a sign of life."""
-        if self._hear(principal):
-            await self._announce(principal.id)
-
-    def _hear(self, principal: Principal, said: object = None) -> bool:
-        """Note a sign of life; tell whether the agent had been lost."""
-        if principal.kind is not PrincipalKind.AGENT:
-            return False
-        beat = said if isinstance(said, Heartbeat) else None
-        was_lost = self.presence.hear(principal.id, self.clock.monotonic(), beat)
-        self._alarm.ring_by(self.presence.next_moment())
-        return was_lost
+        await self._watch.hear(principal)
 
     async def part(self, link: Link, *, goodbye: bool) -> None:
         """Note the end of a connection; an agent that left is told of to whom it owed something."""
@@ -258,56 +317,7 @@ class Hub:
             del self._links[key]
         # One that was replaced is no goodbye, and neither is one of several instances.
         if goodbye and ours and not any(name == agent for name, _ in self._links):
-            await self._said_goodbye(link.principal)
-
-    async def _said_goodbye(self, principal: Principal) -> None:
-        if principal.kind is not PrincipalKind.AGENT:
-            return
-        self.presence.leave(principal.id)
-        owed = await self._store.read(lambda look: duties.open_duties(look, principal.id))
-        if owed:
-            await self._report_lost(principal.id, "it left", owed)
-
-    async def _announce(self, agent: str) -> None:
-        with suppress(StoreError):  # a full disk must not keep an agent out
-            await self._store.append(
-                PRESENCE, EventKind.AGENT_PRESENT, encode(AgentPresentEvent(agent))
-            )
-
-    async def _watch(self) -> None:
-        self._alarm.ring_by(self.presence.next_moment())
-        while True:
-            now = await self._alarm.wait()
-            for agent in self.presence.silent(now):
-                with suppress(StoreError):  # a full disk must not blind us
-                    owed = await self._store.read(partial(duties.open_duties, agent=agent))
-                    silence = f"nothing was heard of it for {self.limits.heartbeat.unavailable_s} s"
-                    await self._report_lost(agent, silence, owed)
-            self._alarm.ring_by(self.presence.next_moment())
-
-    async def _report_lost(self, agent: str, reason: str, owed: Sequence[Duty]) -> None:
-        def event(some: Iterable[Duty]) -> bytes:
-            named = tuple(Owed(duty.kind, duty.name, duty.message, duty.owner) for duty in some)
-            return encode(AgentLostEvent(agent, reason, named))
-
-        await self._store.append(PRESENCE, EventKind.AGENT_LOST, event(owed))
-        for session, group in groupby(owed, key=lambda duty: duty.session):
-            some = list(group)
-            await self._store.append(stream_of(session), EventKind.AGENT_LOST, event(some))
-            await self.broker.post([self._loss(agent, reason, duty) for duty in some])
-
-    def _loss(self, agent: str, reason: str, duty: Duty) -> Post:
-        error = AgentLost(
-            f"The agent {agent} is lost ({reason}); it has not ended the {duty.kind} {duty.name}. "
-            "Wait for it, or give the work to somebody else."
-        )
-        return notice(
-            error,
-            to=duty.owner,
-            session=duty.session,
-            about=duty.message,
-            at_ms=self.clock.now_ms(),
-        )
+            await self._watch.goodbye(link.principal)
 
 
 class Link:
@@ -317,12 +327,23 @@ class Link:
         self.principal = principal
         self._hub = hub
         self._inbox = inbox
+        self._closed = False
 
     async def send(
-        self, envelope: Envelope, on_behalf_of: OnBehalfOf | UnsetType = UNSET
+        self,
+        envelope: Envelope,
+        on_behalf_of: OnBehalfOf | UnsetType = UNSET,
+        taking: Sequence[int] = (),
     ) -> Receipt:
-        """Keep a message for whom it is meant, or raise why not."""
-        return await self._hub.send(self.principal, envelope, on_behalf_of=on_behalf_of)
+        """Keep a message for whom it is meant, or raise why not; take parcels over with it."""
+        if self._closed:
+            raise Disconnected(f"The connection of {self.principal.id} is closed.")
+        taken = self._inbox.take_over(taking) if taking else None
+        try:
+            return await self._hub.send(self.principal, envelope, on_behalf_of=on_behalf_of)
+        finally:
+            if taken is not None:
+                await taken
 
     async def receive(self, most: int) -> Sequence[Parcel]:
         """Wait for mail; return at least one parcel and at most ``most``."""
@@ -335,6 +356,9 @@ class Link:
 
     async def close(self, *, goodbye: bool = True) -> None:
         """End the connection; without a goodbye it counts as broken, and may come back."""
+        if self._closed:
+            return
+        self._closed = True
         try:
             await self._inbox.close()
         finally:
@@ -346,17 +370,6 @@ def _is_vague(envelope: Envelope) -> bool:
     if envelope.session is not UNSET and envelope.recipient is not UNSET:
         return False
     return envelope.reply_to is not UNSET or envelope.correlation_id is not UNSET
-
-
-def _recipient(envelope: Envelope, origin: Origin | None) -> str:
-    if envelope.recipient is not UNSET:
-        return envelope.recipient.id
-    if origin is None:
-        raise InvalidMessage(
-            f"The message {envelope.id} names no recipient and answers no message that is known; "
-            "name one of the two."
-        )
-    return origin.sender
 
 
 def _find_origin(look: Snapshot, envelope: Envelope) -> Origin | None:

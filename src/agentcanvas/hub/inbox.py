@@ -51,13 +51,26 @@ class Hands:
 
     def __init__(self, window: int) -> None:
         self.numbers: set[int] = set()
+        self.suspect: int | None = None
         self.stirred = asyncio.Event()
         self._window = window
 
     @property
     def free(self) -> int:
-        """How many more fit."""
-        return self._window - len(self.numbers)
+        """How many more fit; none beside a suspect."""
+        return 0 if self.suspect is not None else self._window - len(self.numbers)
+
+    def take(self, letter: Letter) -> None:
+        """Hold a letter."""
+        self.numbers.add(letter.number)
+        if letter.suspect:
+            self.suspect = letter.number
+
+    def drop(self, number: int) -> None:
+        """Hold a letter no longer."""
+        self.numbers.discard(number)
+        if self.suspect == number:
+            self.suspect = None
 
 
 class LiveInbox:
@@ -91,11 +104,11 @@ class LiveInbox:
     def hand_out(self, hands: Hands, most: int, now: float, settle_by: float) -> list[Letter]:
         """Put the next letters, if any may go, into somebody's hands."""
         letters: list[Letter] = []
-        for _ in range(min(most, hands.free)):
-            letter = self.schedule.take(now, settle_by)
+        while len(letters) < most and hands.free > 0:
+            letter = self.schedule.take(now, settle_by, suspects=not hands.numbers)
             if letter is None:
                 break
-            hands.numbers.add(letter.number)
+            hands.take(letter)
             letters.append(letter)
         return letters
 
@@ -119,7 +132,7 @@ class LiveInbox:
 
     def _out_of_hands(self, number: int) -> None:
         for hands in self.connections:
-            hands.numbers.discard(number)
+            hands.drop(number)
 
     def _enter(self, letter: Waiting, now: float) -> None:
         arrived = self._seconds(letter.at_ms)
@@ -130,6 +143,8 @@ class LiveInbox:
                 min(arrived, now),  # a wall clock that was set back must not make it wait
                 None if letter.expires_ms is None else self._seconds(letter.expires_ms),
                 letter.tries,
+                bool(letter.seen),
+                letter.returns,
                 bool(letter.seen),
             )
         )

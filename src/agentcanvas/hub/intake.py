@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
+from agentcanvas.clock import rfc3339
 from agentcanvas.errors import AgentCanvasError, IdReused, Overloaded
-from agentcanvas.hub import mailbox
+from agentcanvas.hub import audit, mailbox
 from agentcanvas.hub.broker import Copy, Outcome, Post, Receipt
 from agentcanvas.hub.delivery import DeliveryRules
 from agentcanvas.hub.duties import Book
@@ -168,6 +169,14 @@ def _write(transaction: Transaction, planned: Sequence[_Planned], now_ms: int) -
             (number, key, post.digest, id_, session, sender, recipient, band, *times, state, 0, 0)
         )
     mailbox.insert(transaction, rows)
+    at = rfc3339(transaction.at_ms)
+    audit.append(
+        transaction,
+        [
+            audit.entry_of(envelope, copy.recipient if copy else BROADCAST, post.session, at)
+            for post, copy, envelope, _ in planned
+        ],
+    )
     mailbox.count(transaction, Counter([letter.recipient for letter in kept]))
     return kept
 

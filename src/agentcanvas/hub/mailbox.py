@@ -42,6 +42,7 @@ class Waiting(NamedTuple):
     expires_ms: int | None
     tries: int
     seen: int
+    returns: int = 0
 
 
 class Kept(NamedTuple):
@@ -113,6 +114,31 @@ def count(transaction: Transaction, more: Mapping[str, int]) -> None:
         )
 
 
+def received(
+    look: Snapshot, agent: str, *, after: int, later_than_ms: int, limit: int
+) -> list[Waiting]:
+    """Find what came for an agent after a number and a time, in order, whatever became of it."""
+    rows = look.query(
+        "SELECT seq, session, sender, band, at_ms, expires_ms, tries, seen, returns "
+        "FROM hub_letters INDEXED BY hub_letters_by_recipient "
+        "WHERE recipient = ? AND seq > ? AND at_ms > ? "
+        "AND EXISTS (SELECT 1 FROM events WHERE events.seq = hub_letters.seq) "  # or forgotten
+        "ORDER BY seq LIMIT ?",
+        (agent, after, later_than_ms, limit),
+    )
+    return [Waiting(*row) for row in rows]
+
+
+def of_agent(look: Snapshot, agent: str, numbers: Collection[int]) -> list[int]:
+    """Return those of ``numbers`` that are letters to this agent."""
+    rows = look.query(
+        "SELECT seq FROM hub_letters WHERE recipient = ? "
+        "AND seq IN (SELECT value FROM json_each(?))",
+        (agent, as_json(list(numbers))),
+    )
+    return [number for (number,) in rows]
+
+
 def take_over(transaction: Transaction, numbers: Collection[int]) -> list[tuple[int, str]]:
     """Acknowledge letters; return number and recipient of those for which it is the first time."""
     taken = transaction.query(
@@ -154,7 +180,8 @@ def open_inbox(transaction: Transaction, agent: str) -> list[Waiting]:
         (agent,),
     )
     rows = transaction.query(
-        "SELECT seq, session, sender, band, at_ms, expires_ms, tries, seen FROM hub_letters "
+        "SELECT seq, session, sender, band, at_ms, expires_ms, tries, seen, returns "
+        "FROM hub_letters "
         "INDEXED BY hub_letters_waiting WHERE recipient = ? AND state = 0 ORDER BY seq",
         (agent,),
     )
@@ -184,6 +211,23 @@ def note_tries(transaction: Transaction, tries: Mapping[int, int]) -> None:
     transaction.execute_many(
         "UPDATE hub_letters SET tries = ?, seen = 1 WHERE seq = ? AND state = 0",
         [(times, number) for number, times in tries.items()],
+    )
+
+
+def note_returns(transaction: Transaction, numbers: Collection[int]) -> None:
+    """Count, before it happens, that letters are handed out once more."""
+    transaction.execute(
+        "UPDATE hub_letters SET returns = returns + 1 "
+        "WHERE state = 0 AND seq IN (SELECT value FROM json_each(?))",
+        (as_json(list(numbers)),),
+    )
+
+
+def forgive_returns(transaction: Transaction, numbers: Collection[int]) -> None:
+    """Begin to count anew, since their recipient lives and knows of them."""
+    transaction.execute(
+        "UPDATE hub_letters SET returns = 0 WHERE seq IN (SELECT value FROM json_each(?))",
+        (as_json(list(numbers)),),
     )
 
 

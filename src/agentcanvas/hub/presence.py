@@ -135,6 +135,10 @@ class Presence:
             record.heard,
         )
 
+    def cards(self) -> list[AgentCard]:
+        """Tell what is known of every agent, by name."""
+        return [card for agent in sorted(self._records) if (card := self.card(agent)) is not None]
+
     def search(self, *capabilities: str) -> list[AgentCard]:
         """Return the present agents that can do all of this, the least loaded first."""
         cards = [

@@ -10,6 +10,7 @@ from contextlib import suppress
 from agentcanvas.clock import Clock
 from agentcanvas.errors import AgentCanvasError, StoreError
 from agentcanvas.hub.events import EventKind, Rejected, encode, stream_of
+from agentcanvas.hub.redaction import Redactor
 from agentcanvas.store import Store
 
 _AT_MOST_EVERY_S = 1.0
@@ -19,8 +20,9 @@ _SENDERS = 1024
 class Refusals:
     """Notes refusals, for each sender and code at most one a second; the next one says how many."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, redactor: Redactor) -> None:
         self._store = store
+        self._redactor = redactor
         self._clock = clock
         self._last: dict[tuple[str, str], tuple[float, int]] = {}
 
@@ -38,4 +40,5 @@ class Refusals:
         self._last[key] = (now, 0)
         event = Rejected(message_id, sender, refusal.code, str(refusal), suppressed)
         with suppress(StoreError):  # the sender is told anyhow
-            await self._store.append(stream_of(session), EventKind.REJECTED, encode(event))
+            line = self._redactor.quietly(encode(event))
+            await self._store.append(stream_of(session), EventKind.REJECTED, line)

@@ -132,6 +132,48 @@ CREATE TABLE hub_threads (
 ) WITHOUT ROWID;
 """
 
+HUB_DOORS = """
+-- How often a letter was handed out again without a word about the time before (-1: it was resent).
+ALTER TABLE hub_letters ADD COLUMN returns INTEGER NOT NULL DEFAULT 0;
+
+-- For reading what came, taken over or not, from a cursor on.
+CREATE INDEX hub_letters_by_recipient ON hub_letters (recipient);
+
+-- Who may come in. The token itself is nowhere, only its hash.
+CREATE TABLE hub_tokens (
+    id TEXT PRIMARY KEY,
+    hash BLOB NOT NULL,
+    principal TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    permissions TEXT NOT NULL,
+    made_ms INTEGER NOT NULL,
+    revoked_ms INTEGER
+) WITHOUT ROWID;
+CREATE INDEX hub_tokens_by_principal ON hub_tokens (principal);
+
+-- Messages that wait for a person's consent, and what became of those that did.
+CREATE TABLE hub_approvals (
+    ask TEXT PRIMARY KEY,
+    session TEXT NOT NULL,
+    sender TEXT NOT NULL,
+    id TEXT NOT NULL,
+    digest INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    reason TEXT NOT NULL DEFAULT '',
+    message BLOB NOT NULL,
+    UNIQUE (session, sender, id)
+) WITHOUT ROWID;
+
+-- AUTOINCREMENT: a number is never given twice, so that a cut at the end shows too.
+CREATE TABLE hub_audit (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    prev BLOB NOT NULL,
+    entry BLOB NOT NULL,
+    hash BLOB NOT NULL
+);
+"""
+
 
 def give_an_identity(connection: sqlite3.Connection) -> None:
     """Name this history, so that a cursor into another one (before a restore) is recognised."""
@@ -143,6 +185,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(2, "identity", give_an_identity),
     Migration(3, "projections", PROJECTIONS),
     Migration(4, "hub", HUB),
+    Migration(5, "hub doors", HUB_DOORS),
 )
 
 

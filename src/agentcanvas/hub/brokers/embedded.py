@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from random import Random
@@ -18,7 +18,7 @@ from typing import Self, TypeVar
 import anyio
 
 from agentcanvas.clock import Clock
-from agentcanvas.errors import AgentCanvasError, Disconnected
+from agentcanvas.errors import AgentCanvasError, Disconnected, Replaced
 from agentcanvas.hub import deadletters, mailbox
 from agentcanvas.hub.alarm import Alarm
 from agentcanvas.hub.background import beside
@@ -29,6 +29,7 @@ from agentcanvas.hub.broker import (
     Parcel,
     Post,
     Receipt,
+    Record,
     Settlement,
     Unit,
 )
@@ -37,6 +38,7 @@ from agentcanvas.hub.deadletters import Cause
 from agentcanvas.hub.delivery import DeliveryRules, Letter
 from agentcanvas.hub.inbox import Content, Contents, Hands, LiveInbox
 from agentcanvas.hub.mailbox import Waiting
+from agentcanvas.hub.tries import Tries
 from agentcanvas.protocol.envelope import Envelope
 from agentcanvas.store import Snapshot, Store
 
@@ -56,8 +58,8 @@ class EmbeddedBroker:
         self.commits = Commits(store, rules, self._now_ms, self._apply)
         self.alarm = Alarm(clock)
         self.counts: Counter[str] = Counter()
+        self.tries = Tries(self.commits, self.alarm, clock, rules=rules, chance=chance)
         self._store = store
-        self._chance = chance
         self._epoch_ms = clock.now_ms() - clock.monotonic() * 1000
         self._inboxes: dict[str, LiveInbox] = {}
         self._contents = Contents()
@@ -108,7 +110,7 @@ class EmbeddedBroker:
         before = self._links.get((agent, instance))
         if before is not None:
             await before.close(
-                Disconnected(f"Another connection of {agent} has taken the place of this one.")
+                Replaced(f"Another connection of {agent} has taken the place of this one.")
             )
         link = EmbeddedInbox(self, agent, instance, window)
         self._links[agent, instance] = link
@@ -140,6 +142,26 @@ class EmbeddedBroker:
 
         await self.commits.work(work)
 
+    async def delete(self, number: int) -> None:
+        """Give a dead letter up for good; its id is still remembered (M5)."""
+        await self.commits.work(lambda mail: deadletters.delete(mail.transaction, number))
+
+    async def since(
+        self, agent: str, *, after: int = 0, later_than_ms: int | None = None, limit: int = 100
+    ) -> list[Parcel]:
+        """Read what came for an agent, taken over or not, and take nothing."""
+        return await self._store.read(
+            lambda look: _received(
+                look, agent, after=after, later_than_ms=later_than_ms or -1, limit=limit
+            )
+        )
+
+    async def acknowledge(self, agent: str, numbers: Sequence[int]) -> int:
+        """Take over an agent's letters without a connection; return for how many that was news."""
+        return await self.commits.work(
+            lambda mail: len(mail.take_over_all(mailbox.of_agent(mail.transaction, agent, numbers)))
+        )
+
     async def transact(self, work: Callable[[Unit], T]) -> T:
         """Run ``work`` in the writer's thread, all or nothing; return its result."""
         return await self.commits.work(work)
@@ -148,6 +170,10 @@ class EmbeddedBroker:
         """Queue the same without waiting; what is queued is written in this order."""
         return self.commits.work(work)
 
+    def record(self, record: Record, *, patient: bool = False) -> asyncio.Future[None]:
+        """Queue events and mail in the same order, for less."""
+        return self.commits.record(record, patient=patient)
+
     async def waiting(self, agent: str) -> list[tuple[int, Envelope]]:
         """Read what waits for an agent, each with its number, without taking any of it."""
         return await self._store.read(lambda look: mailbox.waiting_for(look, agent))
@@ -155,8 +181,8 @@ class EmbeddedBroker:
     def statistics(self) -> BrokerStatistics:
         """Tell what has been done, and how it stands."""
         return BrokerStatistics(
-            **self.counts,
-            taken=self._gone - self.counts["dead"],
+            **self.counts + self.tries.counts,
+            taken=self._gone - self.counts["dead"] - self.tries.counts["dead"],
             inboxes=len(self._inboxes),
             in_flight=sum(inbox.schedule.in_flight for inbox in self._inboxes.values()),
         )
@@ -170,36 +196,6 @@ class EmbeddedBroker:
         if missing:
             found.update(await self._store.read(partial(_contents, numbers=missing)))
         return [content for content in found.values() if content is not None]
-
-    def fail(self, inbox: LiveInbox, letters: Sequence[Letter], cause: Cause) -> Awaitable[None]:
-        """Use up one try of each letter; those that have none left are given up."""
-        tries = {letter.number: letter.tries + 1 for letter in letters}
-        hopeless = [number for number, times in tries.items() if self.rules.exhausted(times)]
-
-        def work(mail: Mail) -> None:
-            mailbox.note_tries(mail.transaction, tries)
-            gone, told = deadletters.bury(
-                mail.transaction, hopeless, cause, mail.rules, mail.now_ms
-            )
-            mail.changes.gone += gone
-            mail.changes.kept += told
-
-        def afterwards(done: asyncio.Future[None]) -> None:
-            written = not done.cancelled() and done.exception() is None
-            self.counts["dead"] += len(hopeless) if written else 0
-            now = self.clock.monotonic()
-            for letter in letters:
-                if letter.number not in inbox.schedule:
-                    continue  # taken over meanwhile, or given up
-                if written:
-                    letter.tries = tries[letter.number]
-                rest_until = now + self.rules.pause_s(max(1, letter.tries), self._chance)
-                inbox.put_back(letter.number, rest_until=rest_until)
-                self.alarm.ring_by(rest_until)
-
-        promise = self.commits.work(work)
-        promise.add_done_callback(afterwards)
-        return promise
 
     async def leave(self, link: EmbeddedInbox) -> None:
         """Write what a connection has seen, and put back what it did not settle."""
@@ -258,7 +254,7 @@ class EmbeddedBroker:
                     inbox.stir()
                     overdue = inbox.schedule.overdue(now)
                     if overdue:
-                        self.fail(inbox, overdue, Cause.UNSETTLED)
+                        self.tries.fail(inbox, overdue, Cause.UNSETTLED)
                 self.alarm.ring_by(inbox.schedule.next_moment())
             if self._next_expiry is not None and self._next_expiry <= now:
                 self._next_expiry = None
@@ -343,23 +339,36 @@ class EmbeddedInbox:
             letters = inbox.hand_out(hands, most, now, settle_by)
             if letters:
                 broker.alarm.ring_by(settle_by)
-                return await self._opened(inbox, letters)
+                parcels = await self._opened(inbox, letters)
+                if parcels:
+                    return parcels
+                continue
             await hands.stirred.wait()
 
     async def settle(self, numbers: Sequence[int], how: Settlement) -> int:
         """Say what became of parcels; return for how many that was news, once it is on disk."""
-        inbox = self._open_inbox()
         if how is Settlement.TAKEN:
-            ours = [number for number in numbers if number in inbox.schedule]
-            return await self._broker.commits.take_over(ours) if ours else 0
+            return await self.take_over(numbers)
+        inbox = self._open_inbox()
         ours = [number for number in numbers if number in self.hands.numbers]
         if how is Settlement.HELD:
             settle_by = self._broker.clock.monotonic() + self._broker.rules.settle_within_s
             for number in ours:
                 inbox.schedule.hold(number, settle_by)
+            await self._broker.tries.forgive([inbox.schedule[number] for number in ours])
         elif ours:
-            await self._broker.fail(inbox, [inbox.schedule[n] for n in ours], Cause.FAILED)
+            await self._broker.tries.fail(inbox, [inbox.schedule[n] for n in ours], Cause.FAILED)
         return len(ours)
+
+    def take_over(self, numbers: Sequence[int]) -> asyncio.Future[int]:
+        """Settle parcels as taken without waiting, so that it shares a commit with what follows."""
+        inbox = self._open_inbox()
+        ours = [number for number in numbers if number in inbox.schedule]
+        if ours:
+            return self._broker.commits.take_over(ours)
+        none: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        none.set_result(0)
+        return none
 
     async def close(self, reason: Disconnected | None = None) -> None:
         """Let go; what was taken and not settled comes again, flagged, and without a try lost."""
@@ -372,15 +381,16 @@ class EmbeddedInbox:
 
     def _open_inbox(self) -> LiveInbox:
         if self._closed is not None:
-            raise Disconnected(str(self._closed))
+            raise type(self._closed)(str(self._closed))
         assert self.inbox is not None, "connect() hands out a connection when it is complete"
         return self.inbox
 
-    async def _opened(self, inbox: LiveInbox, letters: Sequence[Letter]) -> list[Parcel]:
+    async def _opened(self, inbox: LiveInbox, taken: Sequence[Letter]) -> list[Parcel]:
         try:
+            letters = await self._broker.tries.hand_out_again(inbox, taken)
             contents = await self._broker.contents(letters)
         except BaseException:
-            for letter in letters:
+            for letter in taken:
                 inbox.put_back(letter.number)
             raise
         counts = self._broker.counts
@@ -390,6 +400,24 @@ class EmbeddedInbox:
             Parcel(letter.number, letter.lane[0], envelope, letter.seen, letter.tries, on_behalf_of)
             for letter, (envelope, on_behalf_of) in zip(letters, contents, strict=True)
         ]
+
+
+def _received(
+    look: Snapshot, agent: str, *, after: int, later_than_ms: int, limit: int
+) -> list[Parcel]:
+    found = mailbox.received(look, agent, after=after, later_than_ms=later_than_ms, limit=limit)
+    contents = _contents(look, [letter.number for letter in found])
+    return [
+        Parcel(
+            letter.number,
+            letter.session,
+            contents[letter.number][0],
+            bool(letter.seen),
+            letter.tries,
+            contents[letter.number][1],
+        )
+        for letter in found
+    ]
 
 
 def _contents(look: Snapshot, numbers: Sequence[int]) -> dict[int, Content]:

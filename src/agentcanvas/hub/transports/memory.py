@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 
 from agentcanvas.hub.client import Connection
 from agentcanvas.hub.guard import Principal
-from agentcanvas.hub.hub import Hub
+from agentcanvas.hub.hub import Hub, Link
+from agentcanvas.hub.reconnecting import Dial
 
 
 @asynccontextmanager
@@ -23,3 +24,20 @@ async def connect(
     link = await hub.connect(principal, instance=instance, capabilities=capabilities, window=window)
     async with Connection.over(link, hub.clock) as connection:
         yield connection
+
+
+def dialing(
+    hub: Hub,
+    principal: Principal,
+    *,
+    instance: str = "",
+    capabilities: Iterable[str] = (),
+    window: int = 64,
+) -> Dial:
+    """Return a way to connect as ``principal``, as often as it is needed."""
+    able = tuple(capabilities)
+
+    async def dial() -> Link:
+        return await hub.connect(principal, instance=instance, capabilities=able, window=window)
+
+    return dial
