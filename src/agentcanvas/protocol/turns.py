@@ -30,8 +30,8 @@ class Order(Value, frozen=True, kw_only=True):
     ``turn_id`` stays the same over attempts, ``task_id`` over revisions too. ``number`` counts the
     turns of this role in its interaction, ``revision`` the reviews that sent the task back,
     ``attempt`` the tries that were cut off (D18). ``patience`` is how many times its usual time the
-    turn may take (C1). ``generation`` is the frozen base (D7), ``on`` names patches, relative to the
-    workspace, that are in work/ already when it begins (D6). ``answer_schema`` is the JSON Schema
+    turn may take (C1). ``generation`` is the frozen base (D7), ``on`` names patches, relative to
+    the workspace, that are in work/ when it begins (D6). ``answer_schema`` is the JSON Schema
     of a typed answer.
     """
 
