@@ -26,22 +26,26 @@ class Attendance:
     @contextmanager
     def at_work(self) -> Iterator[None]:
         """Something is under way that needs no person."""
-        self._add(1)
+        self._busy += 1
         try:
             yield
         finally:
-            self._add(-1)
+            self._busy -= 1
+            if self.people:  # with nobody waited for, nothing can have come to a rest
+                self._stir()
 
     @contextmanager
     def waiting_for(self, ask: PersonAsk) -> Iterator[None]:
         """What was at work waits for a person."""
         self.people[ask.ask_id] = ask
-        self._add(-1)
+        self._busy -= 1
+        self._stir()
         try:
             yield
         finally:
             del self.people[ask.ask_id]
-            self._add(1)
+            self._busy += 1
+            self._stir()
 
     @property
     def is_parked(self) -> bool:
@@ -62,7 +66,6 @@ class Attendance:
         while self.is_parked:
             await self._changed.wait()
 
-    def _add(self, count: int) -> None:
-        self._busy += count
+    def _stir(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()

@@ -18,6 +18,7 @@ from agentcanvas.store.projections import Access, Follower, Projection, events_a
 _log = logging.getLogger(__name__)
 
 _EVENTS_A_RECORD = 4096
+_MOMENT_S = 0.02
 """How many events may have to be written again after a crash; each record costs fsyncs."""
 
 
@@ -79,6 +80,9 @@ class Projector:
             with self._changed:
                 while not (self._head > seen or self._flushes or self._stopping):
                     self._changed.wait()
+                # Files are for people: what comes within a moment is written with it, so that a
+                # busy store is not held up by them.
+                self._changed.wait_for(lambda: self._flushes or self._stopping, _MOMENT_S)
                 seen, stopping = self._head, self._stopping
                 flushes, self._flushes = self._flushes, []
             self._hindered.clear()
