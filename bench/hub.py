@@ -266,7 +266,6 @@ def contests(*, quick: bool) -> Iterator[Contest]:
                     f"SDK, {ASKERS} at once",
                     lambda: tasks(asked),
                     operations=MESSAGES // 4,
-                    bar=times_better(0.03, than="bare store append"),
                 ),
             ],
             note="three durable messages (task, accept, result), each acknowledged",
@@ -285,4 +284,6 @@ def contests(*, quick: bool) -> Iterator[Contest]:
                     bar=times_worse(5, than="nothing else"),
                 ),
             ],
+            note="nearly all of it is the wait for its own receipt, which grows with the batches "
+            "of the flood (64 here); from receipt to delivery it is 0.05 ms in both",
         )

@@ -103,39 +103,81 @@ async def test_a_refusal_of_what_was_asked_tells_nothing_against_the_agent(
     assert breakers.circuit("b") is Circuit.CLOSED
 
 
-@given(st.lists(st.tuples(st.sampled_from(["ask", "well", "bad", "leave"]), st.integers(0, 40))))
-def test_a_breaker_never_has_two_trials_and_counts_only_failures_in_a_row(
-    steps: list[tuple[str, int]],
-) -> None:
-    limits = BreakerLimits(failures=3, half_open_after_ms=30_000)
-    breakers = Breakers(limits)
-    now, in_a_row = 0.0, 0
-    out: list[Permit] = []
-    opened_at: float | None = None
-    for step, wait in steps:
-        now += wait
-        if step == "ask":
-            try:
-                permit = breakers.admit("b", now)
-            except CircuitOpen:
-                waits = opened_at is not None and now < opened_at + 30
-                assert waits or any(each.is_trial for each in out)
-                continue
-            assert not (permit.is_trial and any(e.is_trial and e.age == permit.age for e in out))
-            out.append(permit)
-            continue
-        if not out:
-            continue
-        permit = out.pop(0)
-        before = breakers.circuit("b")
-        if step == "well":
-            after = breakers.succeeded(permit)
-            in_a_row = 0 if before is Circuit.CLOSED and after is Circuit.CLOSED else in_a_row
-            assert not (before is Circuit.HALF_OPEN and permit.is_trial) or after is Circuit.CLOSED
-        elif step == "bad":
-            after = breakers.failed(permit, now)
-            if after is Circuit.OPEN and before is not Circuit.OPEN:
-                opened_at = now
+@pytest.mark.req("H11")
+def test_a_late_word_from_before_it_opened_neither_closes_nor_opens_it() -> None:
+    breakers = Breakers(BreakerLimits(failures=2))
+    slow_and_well, slow_and_bad = breakers.admit("b", 0.0), breakers.admit("b", 0.0)
+    for _ in range(2):
+        breakers.failed(breakers.admit("b", 0.0), 0.0)
+    trial = breakers.admit("b", 30.0)
+    assert breakers.succeeded(slow_and_well) is Circuit.HALF_OPEN
+    assert breakers.failed(slow_and_bad, 31.0) is Circuit.HALF_OPEN
+    assert breakers.succeeded(trial) is Circuit.CLOSED
+    assert breakers.failed(slow_and_bad, 32.0) is Circuit.CLOSED
+    # Of two failures in a row one was from before: it is not counted.
+    assert breakers.failed(breakers.admit("b", 32.0), 32.0) is Circuit.CLOSED
+
+
+class Model:
+    """What a breaker is to do, said plainly: one stretch after the other."""
+
+    def __init__(self) -> None:
+        self.circuit, self.stretch, self.failures = Circuit.CLOSED, 0, 0
+        self.opened_at, self.on_trial = 0.0, False
+
+    def _enter(self, circuit: Circuit) -> None:
+        self.circuit, self.stretch = circuit, self.stretch + 1
+        self.failures, self.on_trial = 0, False
+
+    def admits(self, now: float) -> bool:
+        if self.circuit is Circuit.OPEN and now - self.opened_at >= 30:
+            self._enter(Circuit.HALF_OPEN)
+        if self.circuit is Circuit.HALF_OPEN and not self.on_trial:
+            self.on_trial = True
+            return True
+        return self.circuit is Circuit.CLOSED
+
+    def hears(self, word: str, stretch: int, now: float) -> None:
+        if stretch != self.stretch:
+            return
+        if word == "well":
+            self.failures = 0
+            if self.circuit is Circuit.HALF_OPEN:
+                self._enter(Circuit.CLOSED)
+        elif word == "bad":
+            self.failures += 1
+            if self.circuit is Circuit.HALF_OPEN or self.failures == 3:
+                self._enter(Circuit.OPEN)
+                self.opened_at = now
         else:
-            breakers.abandoned(permit)
-    assert breakers.circuit("never asked") is Circuit.CLOSED
+            self.on_trial = False
+
+
+WORDS = st.sampled_from(["ask", "ask", "ask", "well", "bad", "bad", "leave"])
+
+
+@given(st.lists(st.tuples(WORDS, st.integers(0, 40), st.integers(0, 5)), max_size=60))
+def test_a_breaker_does_what_its_model_does(steps: list[tuple[str, int, int]]) -> None:
+    breakers, model = Breakers(BreakerLimits(failures=3)), Model()
+    now = 0.0
+    out: list[tuple[Permit, int]] = []
+    for word, wait, which in steps:
+        now += wait
+        if word == "ask":
+            may = model.admits(now)
+            try:
+                out.append((breakers.admit("b", now), model.stretch))
+            except CircuitOpen:
+                assert not may
+            else:
+                assert may
+        elif out:
+            permit, stretch = out.pop(which % len(out))
+            model.hears(word, stretch, now)
+            if word == "well":
+                breakers.succeeded(permit)
+            elif word == "bad":
+                breakers.failed(permit, now)
+            else:
+                breakers.abandoned(permit)
+        assert breakers.circuit("b") is model.circuit

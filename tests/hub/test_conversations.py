@@ -13,6 +13,7 @@ from agentcanvas.errors import DeadlineExceeded, TaskFailed, ValidationError
 from agentcanvas.hub.agent import Agent, Task
 from agentcanvas.hub.blocking import blocking
 from agentcanvas.hub.brokers.embedded import EmbeddedBroker
+from agentcanvas.hub.client import Delivery
 from agentcanvas.hub.connecting import connect
 from agentcanvas.hub.conversations import Call, Client
 from agentcanvas.hub.events import EventKind
@@ -22,7 +23,7 @@ from agentcanvas.hub.transports.memory import dialing
 from agentcanvas.protocol.envelope import Envelope
 from agentcanvas.protocol.kinds import Kind, StatusResponse
 from agentcanvas.store import Store
-from tests.hub.helpers import a_hub, events, of_kind
+from tests.hub.helpers import a_hub, events, message, of_kind
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("H3")]
 
@@ -135,13 +136,19 @@ async def test_a_survey_gathers_what_all_say_or_who_is_in_time(
         async with connect(dialing(hub, Principal("a")), "a", clock=clock) as client:
 
             async def answer(name: str, started: anyio.Event, times: int) -> None:
-                async with connect(dialing(hub, Principal(name)), name, clock=clock) as me:
+                left = times
+
+                async def reply(delivery: Delivery) -> None:
+                    nonlocal left
+                    await delivery.ack()
+                    if left:
+                        left -= 1
+                        await delivery.connection.send(_reply(name, delivery.envelope))
+
+                dial = dialing(hub, Principal(name))
+                async with connect(dial, name, clock=clock, on_mail=reply):
                     started.set()
-                    async for delivery in me.connection.receive():
-                        await delivery.ack()
-                        if times:
-                            times -= 1
-                            await me.connection.send(_reply(name, delivery.envelope))
+                    await anyio.sleep_forever()
 
             for name, times in (("b", 2), ("c", 1)):
                 started = anyio.Event()
@@ -214,3 +221,15 @@ def test_a_script_without_an_event_loop_speaks_too() -> None:
         assert client.broadcast("NEWS").numbers
         assert client.cancel("b", "t1").numbers
         assert client.abort("default").numbers
+
+
+async def test_mail_that_nobody_wants_does_not_keep_answers_from_coming(
+    store: Store, clock: VirtualClock
+) -> None:
+    async with a_team(store, clock) as (hub, client):
+        for _ in range(200):  # several times what may be in hand at once
+            await hub.send(Principal("c"), message("c", "a"))
+            await client.send("b", "add one", 1)
+        assert (await client.request("b", "add one", 1)).output == 2
+        await clock.advance(60)
+        assert [each.waiting for each in await hub.registry.listings()] == [0, 0, 0]

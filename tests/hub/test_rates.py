@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,5 +94,12 @@ def test_a_bucket_never_lets_more_through_than_a_minutes_worth_and_what_time_giv
             bucket.take(now)
             passed += 1
         else:
-            assert bucket.wait_s(now + pause) == pytest.approx(0, abs=1e-6)
+            later = replace(bucket)  # a look ahead must not change what is
+            assert later.wait_s(now + pause) == pytest.approx(0, abs=1e-6)
     assert passed <= per_min + now * per_min / 60 + 1e-6
+
+
+def test_a_bucket_loses_no_room_to_a_time_that_goes_back() -> None:
+    bucket = TokenBucket.full(10, 100.0)
+    assert bucket.wait_s(40.0) == 0
+    assert (bucket.room, bucket.at) == (10.0, 100.0)

@@ -165,7 +165,7 @@ class Client:
         input: Any = None,  # noqa: A002 - the protocol's own name for it
         **more: Any,
     ) -> Receipt:
-        """Give somebody a task and go on; its answers come to ``connection.receive``."""
+        """Give somebody a task and go on; its answers come as mail."""
         call = Call(to=to, task_type=task_type, input=input, **more)
         return await self.connection.send(self.message(call))
 

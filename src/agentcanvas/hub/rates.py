@@ -39,7 +39,8 @@ class TokenBucket:
         self.room -= 1.0
 
     def _refill(self, now: float) -> None:
-        self.room = min(float(self.per_min), self.room + (now - self.at) * self.per_min / _MINUTE_S)
+        passed = max(0.0, now - self.at)
+        self.room = min(float(self.per_min), self.room + passed * self.per_min / _MINUTE_S)
         # Adding up many small steps must not leave a message waiting for a rounding error.
         if 1.0 - 1e-9 < self.room < 1.0:
             self.room = 1.0

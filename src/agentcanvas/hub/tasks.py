@@ -253,7 +253,7 @@ class Task:
             time=self._clock.now(),
             sender=AgentRef(self._agent),
             recipient=asked.sender,
-            session=asked.session,
+            session=self.session,  # said outright: the hub need not look it up
             body=body,
             reply_to=asked.id,
             correlation_id=asked.correlation_id or asked.id,

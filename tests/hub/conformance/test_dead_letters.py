@@ -213,6 +213,20 @@ async def test_an_agent_that_says_it_lives_may_come_back_as_often_as_it_likes(
     assert list(await broker.dead_letters()) == []
 
 
+@pytest.mark.req("D28", "D36")
+async def test_one_instance_that_says_it_lives_may_come_back_beside_another(
+    broker: Broker,
+) -> None:
+    await broker.connect("b", instance="idle")  # it keeps the inbox open, and takes nothing
+    await send(broker, "long work")
+    for _ in range(20):
+        inbox = await broker.connect("b", instance="busy")
+        (parcel,) = await inbox.take(1)
+        await inbox.settle([parcel.number], HELD)
+        await inbox.close()
+    assert list(await broker.dead_letters()) == []
+
+
 async def test_a_resent_letter_has_all_its_tries_again(broker: Broker, clock: VirtualClock) -> None:
     await send(broker, "poison")
     for resends in range(2):
