@@ -49,3 +49,11 @@ def test_what_is_in_the_way_is_said_and_a_flow_is_offered() -> None:
     lines = greeting((Finding("git", Grade.FAIL, "not found"),), ["team"])
     assert lines[0] == "git          not found"
     assert lines[1].endswith("agentcanvas run team")
+
+
+def test_a_command_that_is_misspelt_is_guessed(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*PROGRAM, "rnu"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "did you mean run" in done.stderr

@@ -450,9 +450,9 @@ def test_data_that_is_no_plan_can_still_be_edited() -> None:
 
 def test_a_done_run_says_what_landed_how_to_commit_it_and_how_to_take_it_back() -> None:
     view = view_of(canned())
-    assert last_words(view, (), Path("/work/here"), 0) == [
+    assert last_words(view, (), Path("/somewhere/here"), 0) == [
         "Done (quality_gate: tests_passed) after 0:11, 12.3k tokens, $0.04.",
-        "1 file changed in /work/here:",
+        "1 file changed in /somewhere/here:",
         "  src/parser.py",
         "Commit:  git add src/parser.py && git commit",
         "Undo:    agentcanvas undo run_20260301_101500",

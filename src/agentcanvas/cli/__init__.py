@@ -5,6 +5,7 @@ Commands read arguments and print; what they do is done by the layers below.
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import sys
 from typing import Any
@@ -49,8 +50,10 @@ class _Lazy(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        del ctx
         if cmd_name not in COMMANDS:
+            close = difflib.get_close_matches(cmd_name, COMMANDS, n=1)
+            if close:
+                ctx.fail(f"There is no command '{cmd_name}'; did you mean {close[0]}?")
             return None
         module = importlib.import_module(COMMANDS[cmd_name])
         command = typer.main.get_command(module.app)

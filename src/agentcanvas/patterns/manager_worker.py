@@ -125,7 +125,8 @@ class _Job:
         for gate in self._gates:
             measure = await stage.check(gate.metric)
             if measure.holds and not missing:
-                return Outcome(str(gate), done=True, result=self.result)
+                but = f" ({measure.detail})" if measure.detail else ""
+                return Outcome(f"{gate}{but}", done=True, result=self.result)
             if not measure.holds:
                 self._learn(_failed(measure))
         if self._manager is None and (missing or len(self._workers) > 1):

@@ -108,8 +108,8 @@ class Codec(ABC, Generic[W]):
         return True
 
     def inconsistency(self, wire: W) -> Breach:
-        """What does not fit, where ``is_consistent`` says no."""
-        raise NotImplementedError
+        """What does not fit, where ``is_consistent`` says no; that one overrides both."""
+        raise AssertionError(f"{type(self).__name__} finds {type(wire).__name__} always consistent")
 
     def leaves_open(self, pointer: str) -> bool:
         """Whether unknown fields are welcome at this place."""

@@ -159,7 +159,7 @@ class Assignment:
         self._turns += 1
         # What was late gets twice the time; what failed otherwise may go better now (C1).
         return await self._take_turn(
-            f"{key}/work/again", revision, again=True, patience=2 if late else 1
+            f"{key}/retry", revision, again=True, patience=2 if late else 1
         )
 
     async def _take_turn(
