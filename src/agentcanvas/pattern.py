@@ -47,13 +47,17 @@ class Fate(StrEnum):
 
 
 class Work(msgspec.Struct, frozen=True):
-    """What makes an ask a task: it has a work product and is judged."""
+    """What makes an ask a task: it has a work product and is judged.
+
+    With ``optional`` a change is welcome and not demanded: with none, what it said is the answer.
+    """
 
     task_id: str
     after: tuple[Dependency, ...] = ()
     scope: tuple[str, ...] | None = None
     acceptance_criteria: tuple[str, ...] = ()
     testing_required: bool = False
+    optional: bool = False
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -186,6 +190,10 @@ class Stage(Protocol):
     @property
     def ends(self) -> Ends:
         """When the flow wants the interaction to end."""
+        ...
+
+    def words(self, name: str, **facts: object) -> str:
+        """The prompt ``<pattern>.<name>``, filled in; a user's own file goes before ours."""
         ...
 
     async def ask(

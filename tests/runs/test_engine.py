@@ -5,8 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import anyio.lowlevel
+import msgspec
 import pytest
 
+from agentcanvas.app import office
+from agentcanvas.pattern import Cast, Outcome, Stage, Work
+from agentcanvas.patterns.manager_worker import ManagerWorker, Options
 from agentcanvas.protocol.person import PersonAnswer
 from agentcanvas.runs import events as e
 from agentcanvas.runs.engine import Engine
@@ -104,6 +108,39 @@ async def test_an_agent_that_changes_nothing_has_failed(root: Path) -> None:
         assert {task.reason for task in state.tasks.values()} == {"Coder changed nothing"}
         announced = [x.event.payload for x in entries if isinstance(x.event, e.Announced)]
         assert {told.status for told in announced} == {"error"}
+
+
+class _Answering:
+    """A pattern that asks for words and takes a change if there is one."""
+
+    id = "manager_worker"
+    options: type[msgspec.Struct] = Options
+    roles = ManagerWorker.roles
+
+    async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
+        del options
+        answer = await stage.ask(cast["worker"][0], request, work=Work("a", optional=True))
+        return Outcome(answer.fate, done=answer.done, result=answer.text)
+
+
+@pytest.mark.req("R4", "D6")
+async def test_a_task_that_may_change_nothing_is_answered_by_words(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(office, "PATTERNS", (_Answering(),))
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(solo("echo nothing to do")))
+        entries = await until_it_rests(engine, run_id)
+        state = await engine.state(run_id)
+        assert (state.status, state.reason) == (RunStatus.DONE, "done")
+        assert state.tasks["a"].status is TaskStatus.ANSWERED
+        assert "nothing to do" in state.result
+        assert e.TaskFailed not in {type(entry.event) for entry in entries}
+        # A change is judged all the same.
+        run_id = await engine.start(order(solo("echo hello world > greeting.txt")))
+        await until_it_rests(engine, run_id)
+        await judged(engine, run_id, decision="apply")
+        assert (await engine.state(run_id)).tasks["a"].status is TaskStatus.APPLIED
 
 
 @pytest.mark.req("D25")

@@ -24,6 +24,7 @@ from agentcanvas.pattern import (
     Work,
     read_choice,
 )
+from agentcanvas.patterns.wording import WORDING, Wording
 from agentcanvas.protocol.plan import DependencyType
 from agentcanvas.protocol.records import ProposalRef
 
@@ -38,12 +39,14 @@ Person = Callable[[str, bytes], bytes | None]
 
 
 class Said(msgspec.Struct, frozen=True):
-    """One verb as it was used."""
+    """One verb as it was used, and what came back."""
 
     verb: str
     round: int
     to: str = ""
     text: str = ""
+    reply: str = ""
+    fate: Fate = Fate.DONE
 
 
 class ScriptedStage:
@@ -64,6 +67,7 @@ class ScriptedStage:
         memory: Sequence[str] = (),
         keep_last_n: int = 100,
         turns: int | None = None,
+        words: Wording = WORDING,
     ) -> None:
         self._script = script
         self._measures = list(measures)
@@ -73,6 +77,7 @@ class ScriptedStage:
         self._memory = memory
         self._keep_last_n = keep_last_n
         self._turns_left = turns
+        self._words = words
         self._round = 0
         self._posts: list[Entry] = []
         self._candidates = 0
@@ -82,6 +87,10 @@ class ScriptedStage:
     def ends(self) -> Ends:
         """When the interaction ends, as the test says."""
         return self._ends
+
+    def words(self, name: str, **facts: object) -> str:
+        """A prompt, filled in."""
+        return self._words.fill(name, facts)
 
     async def ask(
         self,
@@ -98,9 +107,10 @@ class ScriptedStage:
             raise StageEnded("budget: no more turns")
         if self._turns_left is not None:
             self._turns_left -= 1
-        self._note("ask" if work is None else "task", to, message)
         reply = self._script(to, message)
         answer: Answer[None] = Answer(to, reply) if isinstance(reply, str) else reply
+        verb = "ask" if work is None else "task"
+        self.record.append(Said(verb, self._round, to, message, answer.text, answer.fate))
         if land or work is None or answer.proposal is not None:
             return answer
         return msgspec.structs.replace(answer, proposal=self._candidate(to))

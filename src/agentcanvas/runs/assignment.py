@@ -89,6 +89,8 @@ class Assignment:
         while True:
             key = f"{self._step}/r{revision}"
             turn = await self._have_turn(key, revision)
+            if turn.ok and turn.report.proposal is UNSET and self._work.optional:
+                return await self._answered(key, turn)
             if not turn.ok or turn.report.proposal is UNSET:
                 return await self._without_proposal(key, turn)
             assert isinstance(turn.report.proposal, ProposalRef)
@@ -196,6 +198,22 @@ class Assignment:
             rules=run.rules.get(ask.to, ()),
         )
         return await run.turns.take(spec, dispatched)
+
+    async def _answered(self, key: str, turn: TurnOutcome) -> Settled:
+        """A task of which words were enough."""
+        text = turn.report.text
+
+        async def effect() -> tuple[Settled, Sequence[e.RunEvent]]:
+            return self._settled(text), [
+                e.TaskAnswered(
+                    actor=self._ask.to,
+                    provenance=e.Provenance.SYSTEM,
+                    interaction_id=self._terms.place.interaction_id or None,
+                    payload=e.Answered(self._work.task_id, brief(text)),
+                )
+            ]
+
+        return await self._run.once(f"{key}/answered", text, Settled, effect)
 
     async def _without_proposal(self, key: str, turn: TurnOutcome) -> Settled:
         """A task that brought nothing to judge: an error, never a success (R4, C12)."""

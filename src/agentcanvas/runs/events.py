@@ -77,6 +77,13 @@ class Failure(Wire, frozen=True):
     reason: str
 
 
+class Answered(Wire, frozen=True):
+    """A task of which words were enough: nothing was changed, and nothing had to be."""
+
+    task_id: str
+    summary: str
+
+
 class Discarded(Wire, frozen=True):
     """A candidate that nobody landed (D6)."""
 
@@ -287,6 +294,12 @@ class TaskFailed(_Event, frozen=True, kw_only=True, tag="task_failed"):
     payload: Failure
 
 
+class TaskAnswered(_Event, frozen=True, kw_only=True, tag="task_answered"):
+    """A task that may change nothing ended well without a proposal."""
+
+    payload: Answered
+
+
 class ApplyStarted(_Event, frozen=True, kw_only=True, tag="apply_started"):
     """A change is about to reach the workspace; on resume its journal is looked up (D3)."""
 
@@ -392,6 +405,7 @@ RunEvent = (
     | GenerationTaken
     | ApplyStarted
     | TaskFailed
+    | TaskAnswered
     | ProposalDiscarded
     | Noted
     | WarningGiven

@@ -16,6 +16,7 @@ _STATUS = {
     TaskStatus.APPLIED: "✅ Applied",
     TaskStatus.REJECTED: "❌ Rejected",
     TaskStatus.FAILED: "❌ Failed",
+    TaskStatus.ANSWERED: "✅ Answered",
     TaskStatus.UNDONE: "↩️ Undone",
 }
 

@@ -46,6 +46,7 @@ _TASK: Final = {
     TaskStatus.APPLIED: ("applied", _GOOD),
     TaskStatus.REJECTED: ("rejected", _BAD),
     TaskStatus.FAILED: ("failed", _BAD),
+    TaskStatus.ANSWERED: ("answered", _GOOD),
     TaskStatus.UNDONE: ("undone", _OPEN),
 }
 _WITH_REASON: Final = frozenset({TaskStatus.REJECTED, TaskStatus.REVISING, TaskStatus.FAILED})

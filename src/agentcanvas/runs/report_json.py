@@ -287,6 +287,7 @@ _TEXTS: Final[dict[type, Callable[[Any, RunState], str]]] = {
     e.ChecksRun: lambda found, _: f"{found.status}: {found.sentence}",
     e.ProposalReviewed: lambda review, _: ": ".join(filter(None, (review.decision, review.reason))),
     e.TaskFailed: lambda failure, _: failure.reason,
+    e.TaskAnswered: lambda answered, _: answered.summary,
     e.ProposalDiscarded: lambda discarded, _: discarded.proposal_id,
     e.ApplyStarted: lambda applying, _: applying.transaction,
     e.ProposalLanded: lambda landed, _: ", ".join(landed.files),

@@ -15,6 +15,7 @@ from agentcanvas.flows.axes import (
     TimeoutMs,
 )
 from agentcanvas.pattern import Ask, Cast, Ends, Gate, Role
+from agentcanvas.patterns.wording import WORDING, Wording
 from agentcanvas.protocol.records import ProposalRef
 from agentcanvas.runs.board import Board, Retention
 
@@ -47,8 +48,10 @@ class Scene:
         cast: Cast | None = None,
         roles: Sequence[Role] = (),
         retention: Retention | None = None,
+        words: Wording = WORDING,
     ) -> None:
         self.id = id
+        self.words = words
         self.ends = ends or Ends()
         self.board = Board(retention or Retention())
         self.candidates: dict[str, ProposalRef] = {}

@@ -138,6 +138,10 @@ class RunStage:
         """When the flow wants the interaction to end."""
         return self._scene.ends
 
+    def words(self, name: str, **facts: object) -> str:
+        """A prompt, filled in."""
+        return self._scene.words.fill(name, facts)
+
     async def play(self, pattern: Pattern, cast: Cast, request: str, options: Any) -> Outcome:
         """Have a pattern played here to its end, which may be a limit; all is on disk then."""
         try:

@@ -50,6 +50,7 @@ class TaskStatus(StrEnum):
     APPLIED = "applied"
     REJECTED = "rejected"
     FAILED = "failed"
+    ANSWERED = "answered"
     UNDONE = "undone"
 
 
@@ -205,6 +206,12 @@ class Folding:
         failure = event.payload
         self._set_task(failure.task_id, status=TaskStatus.FAILED, reason=failure.reason)
 
+    def _answered(self, event: e.TaskAnswered) -> None:
+        answered = event.payload
+        self._set_task(
+            answered.task_id, status=TaskStatus.ANSWERED, summary=answered.summary, reason=""
+        )
+
     def _announced(self, event: e.Announced) -> None:
         """An announcement names the worker, not the task: it is about the worker's latest one."""
         announced = event.payload
@@ -247,6 +254,7 @@ class Folding:
         e.ProposalSubmitted: _submitted,
         e.ProposalReviewed: _reviewed,
         e.TaskFailed: _failed,
+        e.TaskAnswered: _answered,
         e.Announced: _announced,
         e.ProposalLanded: _applied,
         e.ProposalUndone: _undone,

@@ -280,6 +280,24 @@ export interface TaskFailed {
   readonly payload: Failure;
 }
 
+/** A task of which words were enough: nothing was changed, and nothing had to be. */
+export interface Answered {
+  readonly taskId: string;
+  readonly summary: string;
+}
+
+/** A task that may change nothing ended well without a proposal. */
+export interface TaskAnswered {
+  readonly event: "task_answered";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Answered;
+}
+
 /** A candidate that nobody landed (D6). */
 export interface Discarded {
   readonly proposalId: string;
@@ -546,7 +564,7 @@ export interface ServerView {
 }
 
 /** Where a task stands; the board's columns. */
-export type TaskStatus = "dispatched" | "in_review" | "revising" | "applied" | "rejected" | "failed" | "undone";
+export type TaskStatus = "dispatched" | "in_review" | "revising" | "applied" | "rejected" | "failed" | "answered" | "undone";
 
 export type RunEvent =
   | RunStarted
@@ -561,6 +579,7 @@ export type RunEvent =
   | GenerationTaken
   | ApplyStarted
   | TaskFailed
+  | TaskAnswered
   | ProposalDiscarded
   | Noted
   | WarningGiven

@@ -205,6 +205,8 @@ function quiet(event: Recorded, name: Naming): Line | null {
       const text = `${taskId} applied: ${plural(files.length, "file")}${where}`;
       return line(event, { icon: "ok", tone: "ok", text, details: fileList(files) });
     }
+    case "task_answered":
+      return line(event, { icon: "ok", tone: "ok", text: `${event.payload.taskId} answered, with no change` });
     case "proposal_undone": {
       const { taskId, files } = event.payload;
       const text = `${taskId} taken back: ${plural(files.length, "file")}`;

@@ -95,6 +95,8 @@ function after(view: RunView, event: Recorded): RunView {
       return withTask(view, event.payload.taskId, reviewed(event.payload));
     case "task_failed":
       return withTask(view, event.payload.taskId, "failed");
+    case "task_answered":
+      return withTask(view, event.payload.taskId, "answered");
     case "proposal_applied":
       return withTask(view, event.payload.taskId, "applied");
     case "proposal_undone":

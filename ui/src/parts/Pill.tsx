@@ -16,6 +16,7 @@ const LOOKS: Readonly<Record<RunStatus | TaskStatus, Look>> = {
   applied: ["Applied", "ok"],
   rejected: ["Rejected", "danger"],
   failed: ["Failed", "danger"],
+  answered: ["Answered", "ok"],
   undone: ["Undone", "muted"],
 };
 

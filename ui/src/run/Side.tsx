@@ -12,6 +12,7 @@ const ICONS: Readonly<Record<TaskStatus, AnyIcon>> = {
   applied: "done",
   rejected: "no",
   failed: "no",
+  answered: "done",
   undone: "todo",
 };
 

@@ -273,6 +273,8 @@ def _after_task(view: RunView, entry: e.Recorded) -> RunView:
             return _with_task(
                 view, failure.task_id, status=TaskStatus.FAILED, reason=failure.reason, step=""
             )
+        case e.TaskAnswered(payload=answered):
+            return _with_task(view, answered.task_id, status=TaskStatus.ANSWERED, step="")
         case e.ProposalLanded() | e.ProposalUndone():
             return _after_landing(view, entry.event)
         case _:

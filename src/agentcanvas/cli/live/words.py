@@ -26,6 +26,7 @@ TASK_WORDS = {
     TaskStatus.APPLIED: "applied",
     TaskStatus.REJECTED: "rejected",
     TaskStatus.FAILED: "failed",
+    TaskStatus.ANSWERED: "answered",
     TaskStatus.UNDONE: "taken back",
 }
 TASK_SIGNS = {
@@ -35,6 +36,7 @@ TASK_SIGNS = {
     TaskStatus.APPLIED: "✓",
     TaskStatus.REJECTED: "✗",
     TaskStatus.FAILED: "✗",
+    TaskStatus.ANSWERED: "✓",
     TaskStatus.UNDONE: "↩",
 }
 TASK_STYLES = {
@@ -44,6 +46,7 @@ TASK_STYLES = {
     TaskStatus.APPLIED: "green",
     TaskStatus.REJECTED: "red",
     TaskStatus.FAILED: "red",
+    TaskStatus.ANSWERED: "green",
     TaskStatus.UNDONE: "dim",
 }
 RUN_STYLES = {
@@ -96,6 +99,8 @@ def _told_of_verdict(event: e.RunEvent, view: RunView) -> str:
             return f"{short(review.task_id)} {_VERDICTS[review.decision]} by {by}{why}"
         case e.TaskFailed(payload=failure):
             return f"{short(failure.task_id)} failed: {one_line(failure.reason)}"
+        case e.TaskAnswered(payload=answered):
+            return f"{short(answered.task_id)} answered: {one_line(answered.summary)}"
         case e.ProposalLanded(payload=landed):
             commit = f" (commit {one_line(landed.commit, 12)})" if landed.commit else ""
             return f"{short(landed.task_id)} applied: {files(landed.files)}{commit}"
