@@ -16,6 +16,7 @@ from agentcanvas.agents.runtimes.human import HumanRuntime
 from agentcanvas.agents.runtimes.python import PythonRuntime
 from agentcanvas.agents.runtimes.script import ScriptRuntime, read_script
 from agentcanvas.agents.runtimes.script.model import VERBS
+from agentcanvas.app.ways_out import way_out
 from agentcanvas.clock import SystemClock, VirtualClock
 from agentcanvas.flows.document import read_document
 from agentcanvas.flows.shape import made
@@ -24,6 +25,7 @@ from agentcanvas.protocol.forms import StandardResponse
 from agentcanvas.protocol.packet import Packet
 from agentcanvas.protocol.records import FailureClass, TextEvent
 from agentcanvas.sandbox.confine import Confinement, View
+from agentcanvas.sandbox.egress.providers import PROVIDERS
 from tests.agents.conftest import Events, turn
 
 pytestmark = pytest.mark.anyio
@@ -51,6 +53,14 @@ def test_every_yaml_block_is_a_team_or_a_script() -> None:
         if language == "yaml":
             data = read_document(text).data
             assert list(data) in (["agents"], ["turns"])
+
+
+@pytest.mark.req("D11")
+def test_what_an_agent_reaches_is_read_as_the_page_says() -> None:
+    way = way_out(member("pypi.org"))
+    assert [host.name for host in way.rules.hosts] == ["pypi.org", "files.pythonhosted.org"]
+    assert [model.name for model in way.rules.models] == ["anthropic"]
+    assert all(f"`{key}`" in PAGE for key in PROVIDERS)
 
 
 @pytest.mark.req("S2", "T2")

@@ -19,6 +19,7 @@ from agentcanvas.flows.check import check
 from agentcanvas.flows.document import read_document
 from agentcanvas.flows.guards import PERSON
 from agentcanvas.flows.starters import starter
+from agentcanvas.flows.team import Network, NetworkMode
 from agentcanvas.runs.office import RunOrder
 from tests.cli.commanding import Desk, desk
 from tests.cli.fake_office import (
@@ -458,9 +459,25 @@ def test_the_worker_of_a_request_reaches_the_network_and_sees_variables_only_if_
     (closed,) = flow_for("x", "cmd", {}).flow.agents
     assert closed.runtime is not None
     assert (closed.runtime.network, closed.runtime.env) == (None, ())
-    wishes = Wishes(network=True, env=("MY_KEY",))
+    wishes = Wishes(network="open", env=("MY_KEY",))
     (opened,) = flow_for("x", "cmd", {}, wishes).flow.agents
     assert opened.runtime is not None
-    assert opened.runtime.network is not None
-    assert opened.runtime.network.mode == "open"
+    assert opened.runtime.network == Network(mode=NetworkMode.OPEN)
     assert opened.runtime.env == ("MY_KEY",)
+
+
+@pytest.mark.req("D11")
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("none", Network(mode=NetworkMode.NONE)),
+        ("model", Network(mode=NetworkMode.MODEL)),
+        ("pypi.org, *.example.org", Network(hosts=("pypi.org", "*.example.org"))),
+    ],
+)
+def test_what_a_worker_reaches_is_said_in_a_word_or_a_list_of_hosts(
+    said: str, meant: Network
+) -> None:
+    (agent,) = flow_for("x", "cmd", {}, Wishes(network=said)).flow.agents
+    assert agent.runtime is not None
+    assert agent.runtime.network == meant

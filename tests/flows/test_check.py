@@ -116,6 +116,11 @@ def test_a_wrong_shape_is_named_with_its_place(text: str, expected: str, words: 
         ("{env: [sk-secret-123]}", Rule.SECRET, "the name only"),
         ("{kind: model, model: m, keyEnv: 'sk 1'}", Rule.SECRET, "never holds a secret"),
         ("{timeout_ms: 30}", Rule.UNIT, "30 seconds are 30000"),
+        ("{network: hosts}", Rule.RUNTIME, "list them in hosts:"),
+        ("{network: {mode: model, hosts: [x.org]}}", Rule.RUNTIME, "say mode: hosts"),
+        ("{network: {hosts: [x.org, '*.org']}}", Rule.RUNTIME, "name a domain after"),
+        ("{network: {hosts: ['https://x.org']}}", Rule.RUNTIME, "write api.example.org"),
+        ("{network: {hosts: ['x.org:99999']}}", Rule.RUNTIME, "a port that does not exist"),
     ],
 )
 def test_a_runtime_says_what_it_needs(runtime: str, rule: Rule, words: str) -> None:

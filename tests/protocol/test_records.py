@@ -18,6 +18,7 @@ from agentcanvas.protocol.records import (
     ErrorEvent,
     FailureClass,
     FileChangeEvent,
+    NetworkEvent,
     ProposalRef,
     RawEvent,
     ResultEvent,
@@ -132,6 +133,7 @@ EVENTS: tuple[TranscriptEvent, ...] = (
     RetryEvent(ts=6, seq=6, attempt=1, reason="overloaded", wait_ms=500),
     UsageEvent(ts=7, seq=7, usage=Usage(output_tokens=5)),
     ErrorEvent(ts=8, seq=8, error_class=FailureClass.RATE_LIMIT, message="429"),
+    NetworkEvent(ts=9, seq=9, method="CONNECT", host="x.org", port=443, allowed=False, reason="no"),
     RawEvent(ts=9, seq=9, line="Reconnecting… 1/3"),
     TextEvent(ts=10, seq=10, text="Done: \u2028 é 😀\r\n"),
     ResultEvent(ts=11, seq=11, text="Done", ok=False),
@@ -153,7 +155,7 @@ def test_every_kind_of_event_has_its_own_tag_and_all_carry_time_and_place() -> N
     tags = [line["type"] for line in lines]
     assert set(tags) == {
         *("text", "thinking", "tool_call", "tool_result", "file_change", "usage"),
-        *("session", "retry", "error", "result", "raw"),
+        *("session", "retry", "error", "result", "network", "raw"),
     }
     assert all({"ts", "seq"} <= set(line) for line in lines)
     assert lines[8]["class"] == "rate_limit"

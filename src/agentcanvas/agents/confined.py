@@ -52,10 +52,10 @@ async def place_of(turn: Turn) -> AsyncIterator[View]:
             raise SandboxError(
                 f"{gone[0]} is gone, where {turn.agent_id} was to work; prepare its sandbox again"
             )
-        yield turn.place
+        yield turn.out.through(turn.place)
         return
     with tempfile.TemporaryDirectory(prefix="agentcanvas-") as name:
-        yield _empty_place(Path(name))
+        yield turn.out.through(_empty_place(Path(name)))
 
 
 def _empty_place(folder: Path) -> View:
@@ -203,6 +203,15 @@ class Environment(Struct, frozen=True):
             if len(value) >= _SHORTEST_SECRET and value in text:
                 text = text.replace(value, f"[{name}]")
         return text
+
+
+def turn_environment(
+    turn: Turn, source: Mapping[str, str], confinement: Confinement, view: View
+) -> Environment:
+    """All that a turn's processes get by name; behind a door, the way to their models with it."""
+    ways = turn.out.variables(confinement.places(view))
+    named = named_environment(tuple(name for name in turn.env if name not in ways), source)
+    return Environment({**named.values, **ways}, named.notes)
 
 
 def named_environment(names: tuple[str, ...], source: Mapping[str, str]) -> Environment:

@@ -19,11 +19,13 @@ from msgspec import UNSET, Struct
 from agentcanvas.agents.answers import AnswerForm, JsonForm
 from agentcanvas.agents.handing_in import HandedIn, hand_in
 from agentcanvas.agents.limited import Limited, Progress
+from agentcanvas.agents.outbound import Outbound
 from agentcanvas.agents.place import Place, keep_attempt, place_for
 from agentcanvas.agents.prompt import render
 from agentcanvas.agents.recorded import Recorded
 from agentcanvas.agents.runtime import Emit, Outcome, Runtime, Turn, TurnResult, failed
 from agentcanvas.agents.stoppable import Stoppable
+from agentcanvas.agents.way_out import WayOut
 from agentcanvas.clock import Clock
 from agentcanvas.errors import AgentCanvasError, Disconnected
 from agentcanvas.hub.alarm import ring_at
@@ -46,7 +48,7 @@ from agentcanvas.protocol.packet import Packet, packet_of
 from agentcanvas.protocol.records import FailureClass
 from agentcanvas.protocol.turns import Access, Order, Report, order_in
 from agentcanvas.protocol.values import freeze
-from agentcanvas.sandbox.confine import Confinement, Network
+from agentcanvas.sandbox.confine import Confinement
 
 _LONGEST_TEXT = 100_000
 _ACCEPT_AFTER_S = 1.0
@@ -70,7 +72,7 @@ class Member(Struct, frozen=True, kw_only=True):
 
     id: str
     env: tuple[str, ...] = ()
-    network: Network = Network.NONE
+    way_out: WayOut = WayOut()
     timeout_s: float | None = 1800.0
     silent_s: float | None = 300.0
     capabilities: tuple[str, ...] = ()
@@ -104,7 +106,8 @@ class Host:
         self._clock = clock
         self._beats = beats
         self._stoppable = Stoppable(Limited(runtime, clock, self._progress, limits=limits))
-        self._runtime = Recorded(self._stoppable, clock, keep, next_seq=next_seq)
+        outbound = Outbound(self._stoppable, member.way_out)
+        self._runtime = Recorded(outbound, clock, keep, next_seq=next_seq)
         self._head = anyio.Lock(fast_acquire=True)
         self._asked: dict[str, Delivery] = {}
         self._given_up: dict[str, str] = {}
@@ -194,13 +197,7 @@ class Host:
         task = assign.task_id
         try:
             self._refuse_given_up(message_id)
-            place = await place_for(
-                order,
-                self._member.id,
-                self._workspace,
-                self._confinement,
-                network=self._member.network,
-            )
+            place = await place_for(order, self._member.id, self._workspace, self._confinement)
             packet = _packet(assign, order)
             turn = self._turn_of(order, packet, place)
             self._refuse_given_up(message_id)

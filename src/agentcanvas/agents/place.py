@@ -17,7 +17,7 @@ from agentcanvas.agents.turn_start import is_kept, keep_start, put_back_start
 from agentcanvas.errors import SandboxError, Unpatchable
 from agentcanvas.proposals.apply import STATE_FOLDER, Landing
 from agentcanvas.protocol.turns import Access, Order
-from agentcanvas.sandbox.confine import Confinement, Network, View
+from agentcanvas.sandbox.confine import Confinement, View
 from agentcanvas.sandbox.diff import make_patch
 from agentcanvas.sandbox.generation import Generation, load_generation
 from agentcanvas.sandbox.paths import get_sandbox_paths
@@ -41,8 +41,6 @@ async def place_for(
     agent_id: str,
     workspace: Path,
     confinement: Confinement,
-    *,
-    network: Network = Network.NONE,
 ) -> Place | None:
     """Prepare the place of a turn; None for one that has nothing to do with files."""
     if order.access is Access.NONE or order.generation is UNSET:
@@ -50,12 +48,12 @@ async def place_for(
     base = await load_generation(workspace, order.run_id, order.generation)
     if order.access is Access.READ:
         provided = await provide_reading(base, confinement)
-        return Place(reader_view(base, agent_id, network=network, read_only=provided.binds))
+        return Place(reader_view(base, agent_id, read_only=provided.binds))
     sandbox = await _sandbox_for(order, agent_id, base)
     if not order.revision:
         await _put_in(sandbox, order.on)
     provided = await provide(base, sandbox.work_dir, confinement)
-    view = worker_view(sandbox, network=network, read_only=provided.binds)
+    view = worker_view(sandbox, read_only=provided.binds)
     await make_private_git(base, view.tree, confinement.places(view).objects)
     return Place(view, sandbox)
 

@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypedDict
 from msgspec import UNSET, Struct, UnsetType
 
 from agentcanvas.agents.answers import AnswerForm, Breach, read_answer
+from agentcanvas.agents.way_out import CLOSED, OpenWay
 from agentcanvas.protocol.records import FailureClass, TranscriptEvent, Usage
 from agentcanvas.sandbox.confine import View
 
@@ -50,6 +51,7 @@ class Turn(Struct, frozen=True, kw_only=True):
 
     ``place`` is what its processes see: work/, or a read-only view of the workspace (D8), with its
     private HOME and TMPDIR; None for a turn without files. ``env`` names the variables it gets.
+    ``out`` is what they reach of the network, open for as long as the turn lasts.
     Both time limits are in seconds; None is no limit.
     """
 
@@ -66,6 +68,7 @@ class Turn(Struct, frozen=True, kw_only=True):
     images: tuple[Image, ...] = ()
     place: View | None = None
     env: tuple[str, ...] = ()
+    out: OpenWay = CLOSED
     timeout_s: float | None = None
     silent_s: float | None = None
     session_id: str | None = None

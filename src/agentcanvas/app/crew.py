@@ -20,14 +20,14 @@ from agentcanvas.agents.runtimes.human import HumanRuntime
 from agentcanvas.agents.runtimes.python import PythonRuntime
 from agentcanvas.agents.runtimes.script import ScriptRuntime, load_script
 from agentcanvas.app.lines import Extension, Lines
+from agentcanvas.app.ways_out import way_out
 from agentcanvas.clock import Clock
 from agentcanvas.errors import FlowError
-from agentcanvas.flows.team import Agent, NetworkMode
+from agentcanvas.flows.team import Agent
 from agentcanvas.flows.team import Runtime as Said
 from agentcanvas.hub.client import Connection
 from agentcanvas.protocol.limits import Limits
 from agentcanvas.runs.crew import CrewCall
-from agentcanvas.sandbox.confine import Network
 
 TURN_S = 1800.0
 SILENT_S = 300.0
@@ -79,7 +79,7 @@ class LocalCrew:
             Member(
                 id=agent.id,
                 env=said.env,
-                network=_network(agent),
+                way_out=way_out(agent),
                 timeout_s=_seconds(said.timeout_ms, None if is_person else TURN_S),
                 silent_s=None if is_person else _seconds(said.silent_ms, SILENT_S),
                 capabilities=(agent.role,),
@@ -121,6 +121,7 @@ def check_crew(agents: tuple[Agent, ...], workspace: Path, functions: Container[
     for agent in agents:
         if agent.id in functions:
             continue
+        way_out(agent)
         said = agent.runtime or Said()
         known = {"command": said.command, "script": said.script, "python": said.call, "human": True}
         if not known.get(said.kind):
@@ -135,15 +136,6 @@ def check_crew(agents: tuple[Agent, ...], workspace: Path, functions: Container[
 
 def _seconds(ms: int | None, default: float | None) -> float | None:
     return default if ms is None else ms / 1000
-
-
-def _network(agent: Agent) -> Network:
-    said = agent.runtime.network if agent.runtime else None
-    if said is None or said.mode is NetworkMode.NONE:
-        return Network.NONE
-    if said.mode is NetworkMode.OPEN:
-        return Network.OPEN
-    raise FlowError(f"The network '{said.mode}' of {agent.id} is not available; use none or open.")
 
 
 def _function(name: str) -> Callable[..., Any]:

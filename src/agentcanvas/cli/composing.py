@@ -23,6 +23,7 @@ from agentcanvas.flows.edit import updated
 from agentcanvas.flows.guards import PERSON
 from agentcanvas.flows.load import SUFFIXES, find_flow, flow_files, read_flow
 from agentcanvas.flows.model import Flow
+from agentcanvas.flows.team import NetworkMode
 
 COMMAND_SETTING: Final = "AGENTCANVAS_COMMAND"
 ONE_OFF: Final = "one-off"
@@ -46,8 +47,8 @@ class Wishes(Struct, frozen=True, kw_only=True):
     auto_approve: bool = False
     turns: int | None = None
     minutes: float | None = None
-    network: bool = False
-    """The worker of a request without a flow may reach the network."""
+    network: str = ""
+    """What the worker of a request without a flow may reach: a mode, or hosts with commas."""
     env: tuple[str, ...] = ()
     """Names of variables that this worker may see."""
 
@@ -104,7 +105,7 @@ def flow_for(
         raise FlowError(_NO_COMMAND)
     runtime: dict[str, Any] = {"kind": "command", "command": command}
     if wishes.network:
-        runtime["network"] = "open"
+        runtime["network"] = _network(wishes.network)
     if wishes.env:
         runtime["env"] = list(wishes.env)
     data: dict[str, Any] = {
@@ -162,6 +163,13 @@ def with_wishes(composed: Composed, wishes: Wishes) -> Composed:
 
 def _composed(name: str, document: Document) -> Composed:
     return Composed(name, document.content.decode(), check(document).sound())
+
+
+def _network(said: str) -> str | dict[str, Any]:
+    """A mode by its name; anything else is a list of hosts."""
+    if said in set(NetworkMode):
+        return said
+    return {"mode": "hosts", "hosts": [host.strip() for host in said.split(",") if host.strip()]}
 
 
 def _name_of(number: int, commands: tuple[str, ...]) -> str:

@@ -64,9 +64,16 @@ def run(
         ),
     ] = None,
     network: Annotated[
-        bool,
-        typer.Option("--network", help="Let that agent reach the network; it reaches none else."),
-    ] = False,
+        str,
+        typer.Option(
+            "--network",
+            metavar="MODE",
+            help="What that agent reaches: none, model (the services whose keys --env names, and "
+            "it never sees the keys), hosts with commas between (pypi.org,*.example.org), or open. "
+            "None if not given.",
+            show_default=False,
+        ),
+    ] = "",
     env: Annotated[
         list[str] | None,
         typer.Option(

@@ -175,6 +175,24 @@ class ResultEvent(_Event, frozen=True, kw_only=True, tag="result"):
     ok: bool = True
 
 
+class NetworkEvent(_Event, frozen=True, kw_only=True, tag="network"):
+    """A request that its processes made through the egress proxy (D11).
+
+    A path or a query could hold a secret, so neither is here. ``reason`` says why it was refused
+    or failed.
+    """
+
+    method: str
+    host: str
+    port: Annotated[int, Meta(ge=0)]
+    allowed: bool
+    status: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
+    sent: Annotated[int, Meta(ge=0, description="bytes")] = 0
+    received: Annotated[int, Meta(ge=0, description="bytes")] = 0
+    ms: Annotated[int, Meta(ge=0)] = 0
+    reason: str = ""
+
+
 class RawEvent(_Event, frozen=True, kw_only=True, tag="raw"):
     """A line of the worker's output that no reader understood, kept as it was."""
 
@@ -192,6 +210,7 @@ TranscriptEvent = (
     | RetryEvent
     | ErrorEvent
     | ResultEvent
+    | NetworkEvent
     | RawEvent
 )
 

@@ -22,11 +22,11 @@ from agentcanvas.agents.confined import (
     Telling,
     end_of,
     hand_in,
-    named_environment,
     place_of,
     program_problem,
     run_heard,
     survived,
+    turn_environment,
 )
 from agentcanvas.agents.runtime import UNSTAMPED, Emit, Outcome, Turn, TurnResult, answered, failed
 from agentcanvas.clock import Clock
@@ -83,7 +83,7 @@ class CommandRuntime:
         prepared = _Prepared(self._words, self._confinement, view, turn, by_shell=self._by_shell)
         if prepared.problem:
             return failed(f"{prepared.problem}.", FailureClass.CRASH)
-        environment = named_environment(turn.env, self._environ)
+        environment = turn_environment(turn, self._environ, self._confinement, view)
         hearing = _Hearing(emit, environment)
         limits = Limits(
             deadline_s=turn.timeout_s,

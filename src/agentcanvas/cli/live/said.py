@@ -30,6 +30,8 @@ def lines_said(event: r.TranscriptEvent, *, most: int = _LINES_OF_OUTPUT) -> lis
 
 def _mark(event: r.TranscriptEvent) -> list[str]:
     match event:
+        case r.NetworkEvent():
+            return [_request(event)]
         case r.FileChangeEvent(path=path, status=status):
             return [f"± {one_line(path)} {status}"]
         case r.RetryEvent(attempt=attempt, reason=reason):
@@ -38,6 +40,16 @@ def _mark(event: r.TranscriptEvent) -> list[str]:
             return [f"! {kind}: {one_line(message)}"]
         case _:
             return []
+
+
+def _request(event: r.NetworkEvent) -> str:
+    """A request in one line: where to, and what came of it."""
+    where = one_line(f"{event.method} {event.host}:{event.port}")
+    if not event.allowed:
+        return f"⇄ {where} refused: {one_line(event.reason)}"
+    came = event.status if event.status is not UNSET else "no answer"
+    size = f"{event.sent:,} B out, {event.received:,} B in, {event.ms:,} ms"
+    return f"⇄ {where} {came} ({size})" + (f": {one_line(event.reason)}" if event.reason else "")
 
 
 def _given(given: msgspec.Raw | msgspec.UnsetType) -> str:

@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from agentcanvas.errors import ValidationError
 from agentcanvas.flows.problem import Problem, Rule, at, did_you_mean, shown, warning
 from agentcanvas.flows.rules.scene import Scene, repeated, unfit_id
 from agentcanvas.flows.settle import settle
-from agentcanvas.flows.team import Agent, Runtime
+from agentcanvas.flows.team import Agent, Network, NetworkMode, Runtime
+from agentcanvas.sandbox.egress.rules import host_rule
 
 _MOST_MCP: Final = 2
 _SLIP_MS: Final = 1_000
@@ -30,8 +32,8 @@ _BELONGS: Final = {
     "script": ("script",),
     "call": ("python",),
     "model": ("cli", "model"),
-    "url": ("model", "a2a", "remote"),
-    "keyEnv": ("model", "a2a", "cli"),
+    "url": ("model", "a2a", "remote", "cli", "command", "acp"),
+    "keyEnv": ("model", "a2a", "cli", "command", "acp"),
 }
 _FIELDS: Final = {"backendId": "backend_id", "keyEnv": "key_env"}
 
@@ -70,6 +72,8 @@ def _runtime(runtime: Runtime, pointer: str, kinds: frozenset[str]) -> Iterator[
             advice = f"remove it, or use kind: {owners[0]}"
             yield Problem(Rule.RUNTIME, sentence, advice, at(pointer, name), at_key=True)
     yield from _variables(runtime, pointer)
+    if runtime.network:
+        yield from _network(runtime.network, at(pointer, "network"))
     for name, ms in (("timeout_ms", runtime.timeout_ms), ("silent_ms", runtime.silent_ms)):
         if ms is not None:
             yield from unit_slip(ms, at(pointer, name))
@@ -85,6 +89,23 @@ def _variables(runtime: Runtime, pointer: str) -> Iterator[Problem]:
             sentence = "this is not the name of an environment variable"
             advice = "write the name only, such as MY_API_KEY; a flow never holds a secret"
             yield Problem(Rule.SECRET, sentence, advice, place)
+
+
+def _network(network: Network, pointer: str) -> Iterator[Problem]:
+    if network.mode is NetworkMode.HOSTS and not network.hosts:
+        advice = "list them in hosts:, or say none"
+        yield Problem(Rule.RUNTIME, "the network is hosts, and none is named", advice, pointer)
+    elif network.mode is not NetworkMode.HOSTS and network.hosts:
+        advice = "say mode: hosts, which reaches the model too, or leave the list out"
+        sentence = f"the network is {network.mode}, which reads no list of hosts"
+        yield Problem(Rule.RUNTIME, sentence, advice, pointer)
+    for index, host in enumerate(network.hosts):
+        try:
+            host_rule(host)
+        except ValidationError as wrong:
+            sentence, _, advice = str(wrong).removeprefix("network.hosts: ").partition("; ")
+            place = at(pointer, "hosts", index)
+            yield Problem(Rule.RUNTIME, sentence, advice or "correct it", place)
 
 
 def unit_slip(ms: int, pointer: str) -> Iterator[Problem]:

@@ -53,6 +53,10 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     header: str = "authorization"
     scheme: str = "Bearer "
     within: tuple[str, ...] = ()
+    told_in: tuple[str, ...] = ()
+    """The variables in which tools look for its address."""
+    told_path: str = ""
+    """What follows the address there; some tools want ``/v1`` in it, some add it."""
 
     @property
     def host(self) -> Host:
@@ -70,23 +74,6 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     def path(self) -> str:
         """What its paths begin with."""
         return urlsplit(self.url).path.rstrip("/")
-
-
-ANTHROPIC = Endpoint(
-    name="anthropic",
-    url="https://api.anthropic.com",
-    key_from="ANTHROPIC_API_KEY",
-    header="x-api-key",
-    scheme="",
-)
-OPENAI = Endpoint(name="openai", url="https://api.openai.com", key_from="OPENAI_API_KEY")
-GEMINI = Endpoint(
-    name="gemini",
-    url="https://generativelanguage.googleapis.com",
-    key_from="GEMINI_API_KEY",
-    header="x-goog-api-key",
-    scheme="",
-)
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
