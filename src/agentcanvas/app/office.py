@@ -6,9 +6,10 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from agentcanvas.app.crew import LocalCrew, check_crew
+from agentcanvas.app.hub import OpenHub, open_hub
 from agentcanvas.app.lines import Lines
 from agentcanvas.app.remote import RemoteOffice
 from agentcanvas.app.server import PORT, ServerInfo, find_server, serve_beside
@@ -17,9 +18,6 @@ from agentcanvas.app.tracing import advice, tracing
 from agentcanvas.app.workspace import ensure_folder, store_path
 from agentcanvas.clock import Clock, SystemClock
 from agentcanvas.errors import StoreBusy
-from agentcanvas.hub.brokers.embedded import EmbeddedBroker
-from agentcanvas.hub.delivery import DeliveryRules
-from agentcanvas.hub.hub import Hub
 from agentcanvas.patterns import PATTERNS
 from agentcanvas.runs.carrying_out import Equipment
 from agentcanvas.runs.engine import Engine
@@ -40,6 +38,51 @@ async def _confine(unsafe: bool) -> Picked:
     return await pick(unsafe=unsafe)
 
 
+class Premises(NamedTuple):
+    """A workspace that this process owns: the engine, and the hub it speaks through."""
+
+    engine: Engine
+    hub: OpenHub
+
+    @property
+    def store(self) -> Store:
+        """Where everything is kept."""
+        return self.hub.store
+
+
+@asynccontextmanager
+async def open_premises(
+    root: Path,
+    *,
+    clock: Clock | None = None,
+    resume: bool = False,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    confine: Callable[[bool], Any] = _confine,
+) -> AsyncIterator[Premises]:
+    """Be the one owner of a workspace until the block ends."""
+    ensure_folder(root)
+    clock = clock or SystemClock()
+    limits = load_settings(root, environ=os.environ).limits
+    async with (
+        open_hub(store_path(root), clock=clock, limits=limits, projections=PROJECTIONS) as hub,
+        Lines.open(hub.hub) as lines,
+        tracing(hub.store, os.environ),
+    ):
+        equipment = Equipment(
+            workspace=root,
+            store=hub.store,
+            hub=hub.hub,
+            broker=hub.broker,
+            clock=clock,
+            crew=LocalCrew(lines, clock, limits=limits, functions=functions),
+            patterns={pattern.id: pattern for pattern in PATTERNS},
+            advice=lambda flow: advice(flow, os.environ),
+            vet=lambda flow: check_crew(flow.agents, root, functions or ()),
+        )
+        async with Engine.open(equipment, confine, resume=resume) as engine:
+            yield Premises(engine, hub)
+
+
 @asynccontextmanager
 async def open_engine(
     root: Path,
@@ -49,30 +92,11 @@ async def open_engine(
     functions: Mapping[str, Callable[..., Any]] | None = None,
     confine: Callable[[bool], Any] = _confine,
 ) -> AsyncIterator[tuple[Engine, Store]]:
-    """Be the one owner of a workspace until the block ends."""
-    ensure_folder(root)
-    clock = clock or SystemClock()
-    limits = load_settings(root, environ=os.environ).limits
-    async with (
-        await Store.open(store_path(root), clock=clock, projections=PROJECTIONS) as store,
-        EmbeddedBroker.open(store, clock=clock, rules=DeliveryRules.of(limits)) as broker,
-        Hub.open(broker, store, clock=clock, limits=limits) as hub,
-        Lines.open(hub) as lines,
-        tracing(store, os.environ),
-    ):
-        equipment = Equipment(
-            workspace=root,
-            store=store,
-            hub=hub,
-            broker=broker,
-            clock=clock,
-            crew=LocalCrew(lines, clock, limits=limits, functions=functions),
-            patterns={pattern.id: pattern for pattern in PATTERNS},
-            advice=lambda flow: advice(flow, os.environ),
-            vet=lambda flow: check_crew(flow.agents, root, functions or ()),
-        )
-        async with Engine.open(equipment, confine, resume=resume) as engine:
-            yield engine, store
+    """The same for those who need the engine and the record only."""
+    async with open_premises(
+        root, clock=clock, resume=resume, functions=functions, confine=confine
+    ) as premises:
+        yield premises.engine, premises.store
 
 
 @asynccontextmanager
@@ -91,13 +115,13 @@ async def open_office(
     async with AsyncExitStack() as stack:
         if await find_server(root) is None:
             try:
-                engine, store = await stack.enter_async_context(open_engine(root, resume=resume))
+                engine, hub = await stack.enter_async_context(open_premises(root, resume=resume))
             except StoreBusy:
                 pass  # somebody was quicker
             else:
                 if serve:
                     await stack.enter_async_context(
-                        serve_beside(engine, store, root, port=port, use=use)
+                        serve_beside(engine, hub.store, root, port=port, use=use, hub=hub)
                     )
                 yield engine
                 return

@@ -24,6 +24,7 @@ import msgspec
 import uvicorn
 
 from agentcanvas import _version
+from agentcanvas.app.hub import OpenHub
 from agentcanvas.app.workspace import FOLDER
 from agentcanvas.clock import Clock
 from agentcanvas.errors import ResourceError, StoreBusy
@@ -39,7 +40,9 @@ __all__ = [
     "ServerInfo",
     "Use",
     "find_server",
+    "find_server_in",
     "info_path",
+    "info_path_in",
     "lock_path",
     "read_info",
     "serve_beside",
@@ -73,7 +76,12 @@ class ServerInfo(msgspec.Struct, frozen=True):
 
 def info_path(root: Path) -> Path:
     """Where a server says how to reach it."""
-    return root / FOLDER / "server.json"
+    return info_path_in(root / FOLDER)
+
+
+def info_path_in(folder: Path) -> Path:
+    """The same by the folder that the server keeps its files in."""
+    return folder / "server.json"
 
 
 def lock_path(root: Path) -> Path:
@@ -92,6 +100,7 @@ async def serve_beside(
     version: str = _version.__version__,
     clock: Clock | None = None,
     use: Use | None = None,
+    hub: OpenHub | None = None,
 ) -> AsyncIterator[ServerInfo]:
     """Serve the workspace for as long as the block lasts, at ``port`` or the next free one.
 
@@ -100,7 +109,15 @@ async def serve_beside(
     """
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     app = web.build_app(
-        office, store, token=token, root=root, version=version, static=static, clock=clock, use=use
+        office,
+        store,
+        token=token,
+        root=root,
+        version=version,
+        static=static,
+        clock=clock,
+        use=use,
+        hub_office=hub.keeper if hub is not None else None,
     )
     with OwnerLock(lock_path(root)), _listening(port) as listener:
         url = f"http://{_LOOPBACK}:{listener.getsockname()[1]}"
@@ -124,7 +141,12 @@ async def find_server(root: Path, *, version: str = _version.__version__) -> Ser
     What a server left behind that ended without a word is ignored. One of another version cannot
     be asked, and cannot be ignored either, since it has the workspace: that is ``StoreBusy``.
     """
-    info = await anyio.to_thread.run_sync(read_info, root)
+    return await find_server_in(root / FOLDER, version=version)
+
+
+async def find_server_in(folder: Path, *, version: str = _version.__version__) -> ServerInfo | None:
+    """The same by the folder that the server keeps its files in."""
+    info = await anyio.to_thread.run_sync(_read_info_in, folder)
     if info is None or not _is_alive(info.pid):
         return None
     view = await _ask_who(info)
@@ -132,7 +154,7 @@ async def find_server(root: Path, *, version: str = _version.__version__) -> Ser
         return None
     if info.version != version:
         raise StoreBusy(
-            f"This workspace is served by AgentCanvas {info.version} (process {info.pid}), and "
+            f"{folder} is served by AgentCanvas {info.version} (process {info.pid}), and "
             f"this is {version}. Stop that server first: kill {info.pid}"
         )
     return info
@@ -254,8 +276,12 @@ def _write_private(path: Path, content: bytes) -> None:
 
 def read_info(root: Path) -> ServerInfo | None:
     """What is published, true or stale; ``find_server`` tells which."""
+    return _read_info_in(root / FOLDER)
+
+
+def _read_info_in(folder: Path) -> ServerInfo | None:
     with suppress(OSError, msgspec.MsgspecError):
-        return msgspec.json.decode(info_path(root).read_bytes(), type=ServerInfo)
+        return msgspec.json.decode(info_path_in(folder).read_bytes(), type=ServerInfo)
     return None
 
 

@@ -42,7 +42,12 @@ def find_root(start: Path) -> Path:
 
 def store_path(root: Path) -> Path:
     """The one file that holds what must survive (D2)."""
-    return root / FOLDER / "agentcanvas.db"
+    return store_path_in(root / FOLDER)
+
+
+def store_path_in(folder: Path) -> Path:
+    """The same by the folder that it is in."""
+    return folder / "agentcanvas.db"
 
 
 def ensure_folder(root: Path) -> Path:

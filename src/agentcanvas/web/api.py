@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 from starlette.responses import Response
 from starlette.routing import Route
 
 from agentcanvas.clock import Clock
-from agentcanvas.errors import ValidationError
 from agentcanvas.protocol.person import PersonAnswer
 from agentcanvas.runs.office import Office, RunOrder, TranscriptEntry
 from agentcanvas.web import views as v
 from agentcanvas.web.feed import Feed
+from agentcanvas.web.following import Following
 from agentcanvas.web.lines import line_of, one_line
 from agentcanvas.web.operation import operation
 from agentcanvas.web.reports import report
-from agentcanvas.web.stream import EventStream, frame
-
-T = TypeVar("T")
+from agentcanvas.web.stream import EventStream
 
 _CREATED = 201
 _PATCH = "text/x-patch"
@@ -44,8 +40,7 @@ class Api:
     ) -> None:
         self._office = office
         self._feed = feed
-        self._clock = clock
-        self._ending = ending
+        self._following = Following(feed, clock=clock, ending=ending)
         self._root = root
         self._version = version
 
@@ -88,12 +83,12 @@ class Api:
         self, path: v.RunPath, query: v.FollowQuery, headers: v.FeedHeaders
     ) -> v.EventsView | EventStream:
         """What happened in a run, so far or until it ends or is parked."""
-        after = await self._after(query, headers)
+        after = await self._following.after(query, headers)
         head = await self._feed.head()
         if query.follow:
             await self._office.state(path.run_id)
             recorded = self._office.events(path.run_id, after=after, follow=True)
-            return self._stream(recorded, lambda entry: entry.seq, line_of)
+            return self._following.stream(recorded, lambda entry: entry.seq, line_of)
         recorded = self._office.events(path.run_id, after=after, follow=False)
         return v.EventsView(head, tuple([msgspec.Raw(line_of(entry)) async for entry in recorded]))
 
@@ -101,7 +96,7 @@ class Api:
         self, path: v.RunPath, query: v.FollowQuery, headers: v.FeedHeaders
     ) -> v.TranscriptView | EventStream:
         """What an agent, or every agent, said and did."""
-        after = await self._after(query, headers)
+        after = await self._following.after(query, headers)
         head = await self._feed.head()
         if query.follow:
             await self._office.state(path.run_id)
@@ -109,7 +104,7 @@ class Api:
             path.run_id, query.agent, after=after, follow=query.follow
         )
         if query.follow:
-            return self._stream(entries, lambda entry: entry.seq, _entry_line)
+            return self._following.stream(entries, lambda entry: entry.seq, _entry_line)
         return v.TranscriptView(head, tuple([entry async for entry in entries]))
 
     async def report(self, path: v.RunPath, query: v.ReportQuery) -> Response:
@@ -126,8 +121,7 @@ class Api:
         if query.run is not None:
             await self._office.state(query.run)
         place = headers.last_event_id or query.last_event_id or await self._feed.head()
-        frames = self._feed.frames(place, query.run)
-        return EventStream(frames, clock=self._clock, ending=self._ending)
+        return self._following.frames(self._feed.frames(place, query.run))
 
     # -- changing --------------------------------------------------------------------------------
 
@@ -160,34 +154,6 @@ class Api:
     async def answer(self, path: v.AskPath, body: PersonAnswer) -> None:
         """Answer one of them."""
         await self._office.answer(path.ask_id, body)
-
-    # -- streams ---------------------------------------------------------------------------------
-
-    async def _after(self, query: v.FollowQuery, headers: v.FeedHeaders) -> int:
-        place = headers.last_event_id or query.last_event_id
-        if place is None:
-            return query.after
-        seq = await self._feed.find(place)
-        if seq is None:
-            raise ValidationError(
-                f"The place {place} is not in the history of this workspace: a back-up was brought "
-                "back, or old events were forgotten. Begin without it."
-            )
-        return seq
-
-    def _stream(
-        self, source: AsyncIterator[T], number: Callable[[T], int], line: Callable[[T], bytes]
-    ) -> EventStream:
-        async def frames() -> AsyncGenerator[bytes, None]:
-            try:
-                async for item in source:
-                    yield frame(line(item), id=await self._feed.place(number(item)))
-            finally:
-                if isinstance(source, AsyncGenerator):
-                    await source.aclose()
-            yield frame(b"{}", event="end")
-
-        return EventStream(frames(), clock=self._clock, ending=self._ending)
 
 
 def _entry_line(entry: TranscriptEntry) -> bytes:

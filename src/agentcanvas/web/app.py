@@ -20,12 +20,15 @@ from agentcanvas.errors import (
     PermissionDenied,
     ProtocolError,
 )
+from agentcanvas.hub.office import HubOffice
 from agentcanvas.runs.office import Office
 from agentcanvas.store import Store
 from agentcanvas.web.answers import refusal
 from agentcanvas.web.api import Api
 from agentcanvas.web.feed import Feed
+from agentcanvas.web.following import Following
 from agentcanvas.web.guard import Guard
+from agentcanvas.web.hub_api import HubApi
 from agentcanvas.web.page import page_route
 from agentcanvas.web.use import Use
 
@@ -60,11 +63,15 @@ def build_app(
     static: Path | None,
     clock: Clock | None = None,
     use: Use | None = None,
+    hub_office: HubOffice | None = None,
 ) -> WebApp:
     """Everything under one address; ``static`` is the folder of the built interface, if any."""
     clock = clock or SystemClock()
     ending = asyncio.Event()
-    api = Api(office, Feed(store), clock=clock, ending=ending, root=root, version=version)
+    feed = Feed(store)
+    routes = Api(office, feed, clock=clock, ending=ending, root=root, version=version).routes()
+    if hub_office is not None:
+        routes += HubApi(hub_office, Following(feed, clock=clock, ending=ending)).routes()
 
     async def refuse(request: Request, error: Exception) -> Response:
         answer = refusal(request, _ours(request, error), clock)
@@ -73,7 +80,7 @@ def build_app(
         return answer
 
     app = Starlette(
-        routes=[Mount(PREFIX, routes=api.routes()), page_route(static, office, root)],
+        routes=[Mount(PREFIX, routes=routes), page_route(static, office, root)],
         exception_handlers={HTTPException: refuse, AgentCanvasError: refuse, Exception: refuse},
     )
     return WebApp(Guard(app, token=token, clock=clock), ending, use or Use(clock))
