@@ -15,9 +15,11 @@ from pathlib import Path
 
 from msgspec import inspect as shape
 
+from agentcanvas.protocol.person import PersonAnswer
 from agentcanvas.runs.events import RunEvent
+from agentcanvas.runs.office import RunOrder
 from agentcanvas.runs.state import TaskStatus
-from agentcanvas.web.views import RunsView, ServerView
+from agentcanvas.web import views
 
 TARGET = Path(__file__).parent.parent / "ui" / "src" / "api" / "types.ts"
 
@@ -54,13 +56,27 @@ export interface Snapshot {
 """
 
 
+OTHERS = (
+    views.RunsView,
+    views.ServerView,
+    views.AsksView,
+    views.TranscriptView,
+    views.StartedView,
+    views.UndoneView,
+    RunOrder,
+    PersonAnswer,
+    TaskStatus,
+)
+"""What the page asks for or sends, besides events; a new one gets a line here."""
+
+
 class NotExpressible(Exception):
     """A type the page's language has no word for here; the sentence says which."""
 
 
 def module() -> str:
     """The whole file."""
-    events, *others = shape.multi_type_info([RunEvent, RunsView, ServerView, TaskStatus])
+    events, *others = shape.multi_type_info([RunEvent, *OTHERS])
     assert isinstance(events, shape.UnionType)
     kinds = list(_named_types((events, *others)))
     _refuse_homonyms([kind.cls for kind in kinds])

@@ -28,7 +28,7 @@ export default defineConfig(
           (name) => ({ name, message: pure }),
         ),
       ],
-      "no-restricted-imports": ["error", { patterns: [{ group: ["react*", "**/run/*", "**/parts/*"], message: pure }] }],
+      "no-restricted-imports": ["error", { patterns: [{ group: ["react*", "**/views/*", "**/shell/*", "**/parts/*"], message: pure }] }],
     },
   },
 );

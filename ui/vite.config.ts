@@ -9,6 +9,7 @@ export default defineConfig({
     // A data: address would need a wider content policy than 'self'.
     assetsInlineLimit: 0,
   },
+  worker: { format: "es" },
   server: { proxy: { "/api": "http://127.0.0.1:7717" } },
   test: { include: ["src/**/*.test.ts"] },
 });

@@ -86,8 +86,29 @@ class CannedServer(ThreadingHTTPServer):
             self.snapshots += 1
             return {"head": self.head, "events": [line(entry) for entry in self._runs[run]]}
 
-    def follow(self, run: str, place: str, handler: Handler) -> None:
-        """Send what comes after a place until the stream is cut."""
+    def asks(self) -> list[dict[str, Any]]:
+        """What waits for a person, as the events tell it."""
+        with self.changed:
+            found: dict[str, dict[str, Any]] = {}
+            for entry in (each for entries in self._runs.values() for each in entries):
+                match entry.event:
+                    case e.AskedPerson(payload=ask):
+                        found[ask.ask_id] = {
+                            "ask_id": ask.ask_id,
+                            "person": ask.person,
+                            "run_id": entry.run_id,
+                            "agent_id": entry.event.actor,
+                            "scope": ask.scope,
+                            "text": ask.question,
+                        }
+                    case e.AnsweredByPerson(payload=answer):
+                        found.pop(answer.ask_id, None)
+                    case _:
+                        pass
+            return list(found.values())
+
+    def follow(self, place: str, handler: Handler) -> None:
+        """Send what comes after a place, in any run, until the stream is cut."""
         epoch, _, seq = place.rpartition("-")
         after = int(seq) if epoch == self.epoch else self._seq
         with self.changed:
@@ -98,7 +119,8 @@ class CannedServer(ThreadingHTTPServer):
                     "event: reset", f"id: {self.head}", f'data: {{"head":"{self.head}"}}'
                 )
             while cut == self._cut:
-                for entry in self._runs.get(run, []):
+                everything = (each for entries in self._runs.values() for each in entries)
+                for entry in sorted(everything, key=lambda each: each.seq):
                     if entry.seq > after:
                         after = entry.seq
                         told = json.dumps(line(entry))
@@ -120,13 +142,21 @@ class Handler(BaseHTTPRequestHandler):
         match parts:
             case ["api", "v1", "server"]:
                 self._send_json(
-                    {"version": "0", "pid": 1, "root": self.server.workspace, "epoch": "x"}
+                    {
+                        "version": "0",
+                        "pid": 1,
+                        "root": self.server.workspace,
+                        "epoch": self.server.epoch,
+                        "head": self.server.head,
+                    }
                 )
             case ["api", "v1", "runs"]:
                 runs = msgspec.to_builtins(self.server.summaries())
                 self._send_json({"head": self.server.head, "runs": runs})
             case ["api", "v1", "runs", run, "events"]:
                 self._send_json(self.server.snapshot(run))
+            case ["api", "v1", "asks"]:
+                self._send_json({"head": self.server.head, "asks": self.server.asks()})
             case ["api", "v1", "events"]:
                 self._send_stream(
                     {name: values[0] for name, values in parse_qs(asked.query).items()}
@@ -141,7 +171,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"retry: 1000\n\n")
         with suppress(OSError):  # the page may go at any time
-            self.server.follow(query["run"], query["last_event_id"], self)
+            self.server.follow(query["last_event_id"], self)
 
     def send_frame(self, *lines: str) -> None:
         self.wfile.write("".join(f"{line}\n" for line in (*lines, "")).encode())

@@ -33,12 +33,12 @@ async def test_the_printed_link_opens_the_page_and_a_restarted_server_is_found_a
             await run_sync(page.wait_for_text, ".collab-card", "Write it")
             assert page.complaints == []
 
-        await run_sync(page.wait_for_text, ".toast", "Shown up to event 2")
+        await run_sync(page.wait_for_text, ".lost", "Connection lost")
         await office.write("run_1", story.note("while nobody served"))
         port = urlsplit(info.url).port
         assert port is not None
         async with serve_beside(office, store, tmp_path, port=port, static=built_page) as again:
             assert again.url == info.url
-            await run_sync(page.wait_for_text, ".toast", "this browser is not let in")
+            await run_sync(page.wait_for_text, ".lost", "this browser is not let in")
             await run_sync(page.goto, again.link)
             await run_sync(page.wait_for_text, ".line", "while nobody served")

@@ -69,7 +69,9 @@ class Api:
 
     async def server(self) -> v.ServerView:
         """Who answers here."""
-        return v.ServerView(self._version, os.getpid(), str(self._root), await self._feed.epoch())
+        head = await self._feed.head()
+        epoch = await self._feed.epoch()
+        return v.ServerView(self._version, os.getpid(), str(self._root), epoch, head)
 
     async def runs(self) -> v.RunsView:
         """All runs, the newest first."""

@@ -19,12 +19,13 @@ Seq = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class ServerView(Wire, frozen=True):
-    """Who answers here."""
+    """Who answers here; ``head`` is where a follower of the feed may begin."""
 
     version: str
     pid: int
     root: str
     epoch: str
+    head: str = ""
 
 
 class RunsView(Wire, frozen=True):

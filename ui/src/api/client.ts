@@ -1,41 +1,78 @@
 // What the page asks of the server. The cookie that says who asks is the browser's matter.
 
-import type { RunSummary, RunsView, ServerView, Snapshot } from "./types.ts";
+export class ApiError extends Error {
+  /** 0 when nobody answered. */
+  readonly status: number;
+  readonly code: string;
 
-export class Unreachable extends Error {}
+  constructor(message: string, status: number, code = "") {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
 
-export async function fetchRuns(signal: AbortSignal): Promise<readonly RunSummary[]> {
-  return ((await get("/api/v1/runs", signal)) as RunsView).runs;
+  /** Whether it is the link that is missing, and not the thing that was asked for. */
+  get isRefusal(): boolean {
+    return this.status === 401 || this.status === 403;
+  }
 }
 
-/** The folder this server works for, by its own name. */
-export async function fetchWorkspace(signal: AbortSignal): Promise<string> {
-  const { root } = (await get("/api/v1/server", signal)) as ServerView;
-  return root.split(/[/\\]/).findLast((part) => part !== "") ?? root;
+const ROOT = "/api/v1";
+
+interface Asking {
+  readonly signal?: AbortSignal | undefined;
 }
 
-export async function fetchSnapshot(runId: string, signal: AbortSignal): Promise<Snapshot> {
-  return (await get(`/api/v1/runs/${encodeURIComponent(runId)}/events`, signal)) as Snapshot;
+/** The address of something in the API; each part is quoted, so ids may hold anything. */
+export function address(parts: readonly string[], query: Readonly<Record<string, string | number | boolean | undefined>> = {}): string {
+  const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
+  const search = new URLSearchParams(given).toString();
+  return `${ROOT}/${parts.map(encodeURIComponent).join("/")}${search ? `?${search}` : ""}`;
 }
 
-export function streamAddress(runId: string, lastEventId: string): string {
-  return `/api/v1/events?${new URLSearchParams({ run: runId, last_event_id: lastEventId }).toString()}`;
+export async function get<T>(at: string, asking: Asking = {}): Promise<T> {
+  return (await (await ask(at, { ...signal(asking), headers: { accept: "application/json" } })).json()) as T;
 }
 
-async function get(address: string, signal: AbortSignal): Promise<unknown> {
+export async function getText(at: string, asking: Asking = {}): Promise<string> {
+  return (await ask(at, signal(asking))).text();
+}
+
+/** Change something; gives what the server answers, or null where it has nothing to say. */
+export async function post<T = null>(at: string, body: unknown = {}, asking: Asking = {}): Promise<T> {
+  const answer = await ask(at, {
+    ...signal(asking),
+    method: "POST",
+    headers: { "content-type": "application/json", accept: "application/json" },
+    body: JSON.stringify(body),
+  });
+  return (answer.status === 204 ? null : await answer.json()) as T;
+}
+
+const signal = ({ signal: given }: Asking): { signal?: AbortSignal } => (given ? { signal: given } : {});
+
+async function ask(at: string, request: RequestInit): Promise<Response> {
   let answer: Response;
   try {
-    answer = await fetch(address, { signal, headers: { accept: "application/json" } });
+    answer = await fetch(at, request);
   } catch (error) {
-    if (signal.aborted) throw error;
-    throw new Unreachable("the server does not answer");
+    if (request.signal?.aborted) throw error;
+    throw new ApiError("the server does not answer", 0);
   }
-  if (answer.ok) return answer.json();
-  throw new Unreachable(REFUSALS[answer.status] ?? `the server answered ${answer.status}`);
+  if (answer.ok) return answer;
+  throw await refusal(answer);
 }
 
-const REFUSALS: Readonly<Record<number, string>> = {
-  401: "this browser is not let in: open the link that agentcanvas printed",
-  403: "this browser is not let in: open the link that agentcanvas printed",
-  404: "the server does not know this run",
-};
+async function refusal(answer: Response): Promise<ApiError> {
+  if (answer.status === 401 || answer.status === 403) {
+    return new ApiError("this browser is not let in: open the link that agentcanvas printed", answer.status);
+  }
+  try {
+    const said = (await answer.json()) as { payload?: { error_code?: string; error_message?: string } };
+    const { error_code = "", error_message } = said.payload ?? {};
+    if (error_message !== undefined) return new ApiError(error_message, answer.status, error_code);
+  } catch {
+    // Not one of ours; the number has to do.
+  }
+  return new ApiError(`the server answered ${answer.status}`, answer.status);
+}

@@ -555,12 +555,212 @@ export interface RunsView {
   readonly runs: readonly RunSummary[];
 }
 
-/** Who answers here. */
+/** Who answers here; `head` is where a follower of the feed may begin. */
 export interface ServerView {
   readonly version: string;
   readonly pid: number;
   readonly root: string;
   readonly epoch: string;
+  readonly head?: string;
+}
+
+/** The body of a `person.ask`. */
+export interface PersonAsk {
+  readonly ask_id: string;
+  readonly person: string;
+  readonly run_id: string;
+  readonly agent_id: string;
+  readonly scope: string;
+  readonly text: string;
+  readonly instruction?: string;
+  readonly schema?: Readonly<Record<string, unknown>>;
+  readonly deadline_ms?: number;
+  readonly default?: unknown;
+  readonly images?: readonly string[];
+  readonly problem?: string;
+}
+
+/** What waits for a person. */
+export interface AsksView {
+  readonly head: string;
+  readonly asks: readonly PersonAsk[];
+}
+
+/** Words for whoever asked. */
+export interface TextEvent {
+  readonly type: "text";
+  readonly ts: number;
+  readonly seq: number;
+  readonly text: string;
+}
+
+/** Words the worker wrote to itself. */
+export interface ThinkingEvent {
+  readonly type: "thinking";
+  readonly ts: number;
+  readonly seq: number;
+  readonly text: string;
+}
+
+/** A tool was started; `input` is kept as the JSON it came in. */
+export interface ToolCallEvent {
+  readonly type: "tool_call";
+  readonly ts: number;
+  readonly seq: number;
+  readonly name: string;
+  readonly callId?: string;
+  readonly input?: unknown;
+}
+
+/** Content by its hash (D35). */
+export interface BlobRef {
+  readonly sha256: string;
+  readonly size: number;
+  readonly media: string;
+}
+
+/** What the tool gave back; `exit_code` where it was a command. */
+export interface ToolResultEvent {
+  readonly type: "tool_result";
+  readonly ts: number;
+  readonly seq: number;
+  readonly output: string | BlobRef;
+  readonly callId?: string;
+  readonly exitCode?: number;
+  readonly failed?: boolean;
+}
+
+/** How a file differs from the base (S4); a rename is deleted + added (D14). */
+export type ChangeStatus = "added" | "modified" | "deleted";
+
+/** A change the worker reported itself; the proposal's diff is what counts. */
+export interface FileChangeEvent {
+  readonly type: "file_change";
+  readonly ts: number;
+  readonly seq: number;
+  readonly path: string;
+  readonly status: ChangeStatus;
+}
+
+/** Tokens and money, as the worker counts them. */
+export interface UsageEvent {
+  readonly type: "usage";
+  readonly ts: number;
+  readonly seq: number;
+  readonly usage: Usage;
+}
+
+/** The worker's own session id, needed to continue it for a revision (D18). */
+export interface SessionEvent {
+  readonly type: "session";
+  readonly ts: number;
+  readonly seq: number;
+  readonly sessionId: string;
+  readonly model?: string;
+}
+
+/** The worker tries a model call again by itself. */
+export interface RetryEvent {
+  readonly type: "retry";
+  readonly ts: number;
+  readonly seq: number;
+  readonly attempt: number;
+  readonly reason: string;
+  readonly waitMs?: number;
+}
+
+/** Why a worker's turn failed, coarse enough to decide what to do next. */
+export type FailureClass = "auth" | "rate_limit" | "server" | "network" | "timeout" | "turn_limit" | "denied" | "cancelled" | "crash" | "unknown";
+
+/** The turn, or a part of it, failed. */
+export interface ErrorEvent {
+  readonly type: "error";
+  readonly ts: number;
+  readonly seq: number;
+  readonly class: FailureClass;
+  readonly message: string;
+}
+
+/** The turn's final words; the last event of a turn that ended by itself. */
+export interface ResultEvent {
+  readonly type: "result";
+  readonly ts: number;
+  readonly seq: number;
+  readonly text: string;
+  readonly ok?: boolean;
+}
+
+/** A request that its processes made through the egress proxy (D11). */
+export interface NetworkEvent {
+  readonly type: "network";
+  readonly ts: number;
+  readonly seq: number;
+  readonly method: string;
+  readonly host: string;
+  readonly port: number;
+  readonly allowed: boolean;
+  readonly status?: number;
+  readonly sent?: number;
+  readonly received?: number;
+  readonly ms?: number;
+  readonly reason?: string;
+}
+
+/** A line of the worker's output that no reader understood, kept as it was. */
+export interface RawEvent {
+  readonly type: "raw";
+  readonly ts: number;
+  readonly seq: number;
+  readonly line: string;
+}
+
+/** One event of an agent's transcript, with its number in the store. */
+export interface TranscriptEntry {
+  readonly seq: number;
+  readonly agent: string;
+  readonly event: TextEvent | ThinkingEvent | ToolCallEvent | ToolResultEvent | FileChangeEvent | UsageEvent | SessionEvent | RetryEvent | ErrorEvent | ResultEvent | NetworkEvent | RawEvent;
+}
+
+/** What agents said and did so far. */
+export interface TranscriptView {
+  readonly head: string;
+  readonly entries: readonly TranscriptEntry[];
+}
+
+/** A run that has begun. */
+export interface StartedView {
+  readonly runId: string;
+}
+
+/** A task whose change was taken back, or the sentence why it could not be. */
+export interface UndoneTask {
+  readonly taskId: string;
+  readonly files?: readonly string[];
+  readonly problem?: string;
+}
+
+/** What was taken back, task by task. */
+export interface UndoneView {
+  readonly undone: readonly UndoneTask[];
+}
+
+/** A run to be started. */
+export interface RunOrder {
+  readonly flow: string;
+  readonly flowText: string;
+  readonly request: string;
+  readonly person?: string;
+  readonly approvePlan?: boolean;
+  readonly planOnly?: boolean;
+  readonly unsafe?: boolean;
+  readonly maxParallel?: number;
+  readonly parentRunId?: string | null;
+}
+
+/** What came back; `content` is text, or data where a form was filled in. */
+export interface PersonAnswer {
+  readonly content: unknown;
+  readonly person?: string;
 }
 
 /** Where a task stands; the board's columns. */

@@ -1,7 +1,7 @@
 // How a run stands: a fold over its events, the page's twin of runs/state.py. The server is the
 // judge of what may follow what; here an event is taken as it comes.
 
-import type { Member, PersonAsked, Recorded, RunStatus, TaskStatus, Usage } from "../api/types.ts";
+import type { Member, PersonAsked, Recorded, RunStatus, RunSummary, TaskStatus, Usage } from "../api/types.ts";
 import { type Names, nameOf } from "./words.ts";
 
 export interface TaskView {
@@ -169,4 +169,9 @@ export const ANSWER = "agentcanvas review";
 
 function firstLine(text: string): string {
   return text.trim().split("\n", 1)[0] ?? "";
+}
+
+/** The run to show when nobody has asked for one: what goes on, or else the newest. */
+export function chosenOf(runs: readonly RunSummary[]): string | null {
+  return (runs.find((run) => !isOver(run.status)) ?? runs[0])?.runId ?? null;
 }

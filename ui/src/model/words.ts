@@ -61,3 +61,12 @@ export function codeRuns(text: string): readonly Run[] {
     .map((part, index) => ({ code: index % 2 === 1, text: part }))
     .filter((run) => run.text !== "");
 }
+
+const TITLE_LETTERS = 80;
+
+/** The first line of a request, short enough for a list; `otherwise` where it says nothing. */
+export function titleOf(text: string, otherwise: string): string {
+  const line = text.trim().split("\n", 1)[0] ?? "";
+  if (!line) return otherwise;
+  return line.length > TITLE_LETTERS ? `${line.slice(0, TITLE_LETTERS - 1).trimEnd()}…` : line;
+}

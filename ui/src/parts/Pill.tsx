@@ -1,34 +1,33 @@
 import type { RunStatus, TaskStatus } from "../api/types.ts";
+import { useT } from "../i18n/index.ts";
 import type { Tone } from "../model/items.ts";
 
-type Look = readonly [word: string, tone: Tone];
-
-const LOOKS: Readonly<Record<RunStatus | TaskStatus, Look>> = {
-  new: ["New", "muted"],
-  running: ["Running", "accent"],
-  parked: ["Needs you", "warn"],
-  interrupted: ["Interrupted", "warn"],
-  done: ["Done", "ok"],
-  stopped: ["Ended", "danger"],
-  dispatched: ["Working", "accent"],
-  in_review: ["In review", "warn"],
-  revising: ["Revising", "warn"],
-  applied: ["Applied", "ok"],
-  rejected: ["Rejected", "danger"],
-  failed: ["Failed", "danger"],
-  answered: ["Answered", "ok"],
-  undone: ["Undone", "muted"],
+const TONES: Readonly<Record<RunStatus | TaskStatus, Tone>> = {
+  new: "muted",
+  running: "accent",
+  parked: "warn",
+  interrupted: "warn",
+  done: "ok",
+  stopped: "danger",
+  dispatched: "accent",
+  in_review: "warn",
+  revising: "warn",
+  applied: "ok",
+  rejected: "danger",
+  failed: "danger",
+  answered: "ok",
+  undone: "muted",
 };
 
-export const statusWord = (status: RunStatus | TaskStatus): string => LOOKS[status][0];
-export const statusTone = (status: RunStatus | TaskStatus): Tone => LOOKS[status][1];
+export const statusTone = (status: RunStatus | TaskStatus): Tone => TONES[status];
 
+/** The state of a run, a task or an agent. */
 export function Pill({ status }: { status: RunStatus | TaskStatus }) {
-  const [word, tone] = LOOKS[status];
+  const t = useT();
   return (
-    <span className="pill" data-tone={tone}>
+    <span className="pill" data-tone={TONES[status]}>
       {status === "running" && <span className="dot" data-live />}
-      {word}
+      {t(`status.${status}`)}
     </span>
   );
 }

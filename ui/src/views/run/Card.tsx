@@ -1,9 +1,9 @@
 import { memo } from "react";
-import type { Details, Item } from "../model/items.ts";
-import { ANSWER } from "../model/run.ts";
-import { clockTime } from "../model/words.ts";
-import { Icon } from "../parts/Icon.tsx";
-import { Words } from "../parts/Words.tsx";
+import type { Details, Item } from "../../model/items.ts";
+import { ANSWER } from "../../model/run.ts";
+import { clockTime } from "../../model/words.ts";
+import { Icon } from "../../parts/Icon.tsx";
+import { Words } from "../../parts/Words.tsx";
 
 interface Props {
   readonly item: Item;

@@ -1,9 +1,10 @@
-import type { TaskStatus } from "../api/types.ts";
-import type { RunView, TaskView } from "../model/run.ts";
-import { nameOf, plural } from "../model/words.ts";
-import { type AnyIcon, Icon } from "../parts/Icon.tsx";
-import { statusTone, statusWord } from "../parts/Pill.tsx";
-import { Words } from "../parts/Words.tsx";
+import type { TaskStatus } from "../../api/types.ts";
+import type { RunView, TaskView } from "../../model/run.ts";
+import { useT } from "../../i18n/index.ts";
+import { nameOf, plural } from "../../model/words.ts";
+import { type AnyIcon, Icon } from "../../parts/Icon.tsx";
+import { statusTone } from "../../parts/Pill.tsx";
+import { Words } from "../../parts/Words.tsx";
 
 const ICONS: Readonly<Record<TaskStatus, AnyIcon>> = {
   dispatched: "half",
@@ -42,6 +43,7 @@ function Tasks({ run }: { run: RunView }) {
 }
 
 function Task({ task, run }: { task: TaskView; run: RunView }) {
+  const t = useT();
   const again = task.attempts > 1 ? `, ${task.attempts} attempts` : "";
   return (
     <li data-task={task.taskId} data-status={task.status}>
@@ -58,7 +60,7 @@ function Task({ task, run }: { task: TaskView; run: RunView }) {
         </p>
       </div>
       <span className="task-state" data-tone={statusTone(task.status)}>
-        {statusWord(task.status)}
+        {t(`status.${task.status}`)}
       </span>
     </li>
   );

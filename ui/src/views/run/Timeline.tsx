@@ -1,9 +1,9 @@
-import { type Dispatch, useEffect, useLayoutEffect, useReducer, useRef } from "react";
-import type { Item } from "../model/items.ts";
-import { type Feed, type News, wantsTrim } from "../model/page.ts";
-import { AT_END, type Tail, grown, scrolled } from "../model/tail.ts";
-import { grouped } from "../model/words.ts";
-import { Icon } from "../parts/Icon.tsx";
+import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "react";
+import type { Item } from "../../model/items.ts";
+import type { Feed } from "../../model/feed.ts";
+import { AT_END, type Tail, grown, scrolled } from "../../model/tail.ts";
+import { grouped } from "../../model/words.ts";
+import { Icon } from "../../parts/Icon.tsx";
 import { TimelineItem } from "./Card.tsx";
 
 /** A few pixels, because browsers round positions when the page is zoomed. */
@@ -19,14 +19,17 @@ function isOpen({ run }: Feed, item: Item): boolean {
   return item.kind === "card" && item.ask !== undefined && run.asks.some((ask) => ask.askId === item.ask);
 }
 
-export function Timeline({ feed, tell }: { feed: Feed; tell: Dispatch<News> }) {
+/** Drawn at first, and added by each wish for earlier ones: enough to read, quick to draw. */
+const PAGE_LENGTH = 300;
+
+export function Timeline({ feed }: { feed: Feed }) {
+  const [from, setFrom] = useState(() => Math.max(0, feed.items.length - PAGE_LENGTH));
   const scroller = useRef<HTMLDivElement>(null);
   const [tail, happened] = useReducer(tailAfter, AT_END);
   const known = useRef(feed.items.length);
   // Where the end was when it was last followed: whoever is above it has scrolled since, even
   // if the browser has not told yet.
   const end = useRef(0);
-  const { from } = feed;
   const drawn = useRef({ from, height: 0 });
 
   function measure(): void {
@@ -52,7 +55,11 @@ export function Timeline({ feed, tell }: { feed: Feed; tell: Dispatch<News> }) {
     if (tail.following && box.scrollTop >= reached - NEAR_PX) {
       box.scrollTop = box.scrollHeight;
       end.current = box.scrollTop;
-      if (wantsTrim(feed)) tell({ type: "trim" });
+      if (feed.items.length - from > 2 * PAGE_LENGTH) {
+        requestAnimationFrame(() => {
+          setFrom(feed.items.length - PAGE_LENGTH);
+        });
+      }
     } else {
       if (from < drawn.current.from) box.scrollTop += box.scrollHeight - drawn.current.height;
       if (more > 0) {
@@ -61,7 +68,7 @@ export function Timeline({ feed, tell }: { feed: Feed; tell: Dispatch<News> }) {
       }
     }
     drawn.current = { from, height: box.scrollHeight };
-  }, [feed, from, tail.following, tell]);
+  }, [feed, from, tail.following]);
 
   useEffect(() => {
     const box = scroller.current;
@@ -98,7 +105,7 @@ export function Timeline({ feed, tell }: { feed: Feed; tell: Dispatch<News> }) {
       <div className="scroll" ref={scroller} onScroll={measure} tabIndex={0} aria-label="Events of this run">
         {from > 0 && (
           <button className="button earlier" onClick={() => {
-              tell({ type: "earlier" });
+              setFrom(Math.max(0, from - PAGE_LENGTH));
             }}
           >
             {grouped(from)} earlier
@@ -111,7 +118,7 @@ export function Timeline({ feed, tell }: { feed: Feed; tell: Dispatch<News> }) {
         </ol>
       </div>
       {!tail.following && (
-        <button className="button primary newer" onClick={goToEnd}>
+        <button className="button newer" data-look="primary" onClick={goToEnd}>
           <Icon name="down" />
           {tail.unseen > 0 ? `${grouped(tail.unseen)} new` : "To the end"} <kbd>F</kbd>
         </button>

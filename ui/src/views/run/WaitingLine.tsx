@@ -1,10 +1,11 @@
-import type { RunView } from "../model/run.ts";
-import { waiting } from "../model/run.ts";
-import { dollars, short } from "../model/words.ts";
-import { Icon } from "../parts/Icon.tsx";
-import { statusWord } from "../parts/Pill.tsx";
+import type { RunView } from "../../model/run.ts";
+import { waiting } from "../../model/run.ts";
+import { dollars, short } from "../../model/words.ts";
+import { Icon } from "../../parts/Icon.tsx";
+import { useT } from "../../i18n/index.ts";
 
 export function WaitingLine({ run, runId }: { run: RunView; runId: string }) {
+  const t = useT();
   const { on, who, what, command } = waiting(run, runId);
   const applied = run.tasks.filter((task) => task.status === "applied").length;
   return (
@@ -17,7 +18,7 @@ export function WaitingLine({ run, runId }: { run: RunView; runId: string }) {
           {on === "resume" && "Interrupted"}
           {who && <strong>{who}</strong>}
           {on === "engine" && "The engine is at work"}
-          {on === "over" && statusWord(run.status)}
+          {on === "over" && t(`status.${run.status}`)}
           {what && `: ${what}`}
         </span>
         {command !== undefined && <code>{command}</code>}

@@ -1,0 +1,11 @@
+import type { ReactNode } from "react";
+import type { Tone } from "../model/items.ts";
+
+/** A fact in a few letters; the state of a run, task or agent is a Pill. */
+export function Badge({ tone, title, children }: { tone?: Tone; title?: string; children: ReactNode }) {
+  return (
+    <span className="badge" data-tone={tone} title={title}>
+      {children}
+    </span>
+  );
+}

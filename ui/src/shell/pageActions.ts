@@ -1,0 +1,92 @@
+import { useMemo } from "react";
+import { useRuns } from "../api/queries.ts";
+import { type PlainKey, useT } from "../i18n/index.ts";
+import { isOver } from "../model/run.ts";
+import { titleOf } from "../model/words.ts";
+import { toast } from "../parts/toast.tsx";
+import { VIEWS } from "../views/index.ts";
+import { type Action, useActions } from "./actions.ts";
+import { useCurrentRun, useSummary } from "./current.ts";
+import { LANGUAGES, type Language, THEMES, usePrefs } from "./prefs.ts";
+import { go } from "./route.ts";
+import { useShell } from "./state.ts";
+
+/** What can be done from every view. */
+export function usePageActions(): void {
+  const t = useT();
+  const runId = useCurrentRun();
+  const status = useSummary(runId)?.status;
+  const runs = useRuns().data?.runs;
+  const { theme, language, notify, choose } = usePrefs();
+
+  const views = useMemo((): Action[] => {
+    const group = t("group.views");
+    const named: Partial<Record<string, PlainKey>> = { report: "go.report", review: "go.review" };
+    return VIEWS.map(({ id, title, key, ofRun }) => ({
+      id: `go.${id}`,
+      title: named[id] ? t(named[id]) : t("go.view", { view: t(title) }),
+      group,
+      keys: `g ${key}`,
+      run: () => {
+        go({ view: id, ...(!ofRun && { run: null }) });
+      },
+    }));
+  }, [t]);
+  useActions(views);
+
+  const page = useMemo((): Action[] => {
+    const group = t("group.page");
+    const { open } = useShell.getState();
+    return [
+      { id: "help", title: t("help.open"), group, keys: "?", run: () => { open("help"); } },
+      {
+        id: "stop",
+        title: t("stop.run"),
+        group: t("group.run"),
+        disabled: status === undefined || isOver(status) ? t("stop.notRunning") : undefined,
+        run: () => { open("stop"); },
+      },
+      ...THEMES.filter((one) => one !== theme).map((one) => ({
+        id: `theme.${one}`,
+        title: t(`theme.${one}`),
+        group,
+        run: () => { choose({ theme: one }); },
+      })),
+      ...(Object.keys(LANGUAGES) as Language[])
+        .filter((one) => one !== language)
+        .map((one) => ({
+          id: `language.${one}`,
+          title: t("language.choose", { language: LANGUAGES[one] }),
+          group,
+          run: () => { choose({ language: one }); },
+        })),
+      {
+        id: "notify",
+        title: t(notify ? "notify.off" : "notify.on"),
+        group,
+        run: () => {
+          if (notify) choose({ notify: false });
+          else {
+            void Notification.requestPermission().then((answer) => {
+              if (answer === "granted") choose({ notify: true });
+              else toast(t("notify.refused"), { tone: "warn" });
+            });
+          }
+        },
+      },
+    ];
+  }, [t, theme, language, notify, choose, status]);
+  useActions(page);
+
+  const others = useMemo(
+    (): Action[] =>
+      (runs ?? []).slice(0, 30).map((run) => ({
+        id: `run.${run.runId}`,
+        title: titleOf(run.request, run.runId),
+        group: t("group.runs"),
+        run: () => { go({ view: "run", run: run.runId }); },
+      })),
+    [t, runs],
+  );
+  useActions(others);
+}

@@ -1,0 +1,85 @@
+// The views of the page, in the order of the navigation.
+//
+// To add one: make `views/<name>/<Name>View.tsx` with a component as its default export, give it a
+// line here, and its name to the catalogues (`view.<name>` in i18n/en.ts, ko.ts, zh.ts). The shell
+// does the rest: address (`#/<id>/<run>?…`), navigation, command bar ("Go to …") and its key.
+// A view finds the run that is shown with useCurrentRun(), its events with useFeed(runId), lists
+// with the hooks of api/queries.ts, offers its keys with useActions(), and is built from parts/.
+
+import { type LazyExoticComponent, lazy } from "react";
+import type { LucideIcon } from "lucide-react";
+import { FileText, GitPullRequest, Inbox, List, Play, ScrollText } from "lucide-react";
+import type { PlainKey } from "../i18n/index.ts";
+
+export interface View {
+  /** Its place in the address. */
+  readonly id: string;
+  readonly title: PlainKey;
+  readonly icon: LucideIcon;
+  /** The key after `g` that leads to it. */
+  readonly key: string;
+  /** It shows one run, so that its links name the run. */
+  readonly ofRun: boolean;
+  /** Fold the navigation to a rail, where a view needs the width. */
+  readonly wide?: boolean;
+  /** What the number beside its name counts. */
+  readonly counts?: "runs" | "reviews" | "asks";
+  readonly Component: LazyExoticComponent<() => React.ReactNode>;
+}
+
+export const VIEWS: readonly View[] = [
+  {
+    id: "runs",
+    title: "view.runs",
+    icon: List,
+    key: "l",
+    ofRun: false,
+    counts: "runs",
+    Component: lazy(() => import("./runs/RunsView.tsx")),
+  },
+  {
+    id: "run",
+    title: "view.run",
+    icon: Play,
+    key: "t",
+    ofRun: true,
+    Component: lazy(() => import("./run/RunView.tsx")),
+  },
+  {
+    id: "review",
+    title: "view.review",
+    icon: GitPullRequest,
+    key: "r",
+    ofRun: true,
+    wide: true,
+    counts: "reviews",
+    Component: lazy(() => import("./review/ReviewView.tsx")),
+  },
+  {
+    id: "inbox",
+    title: "view.inbox",
+    icon: Inbox,
+    key: "i",
+    ofRun: false,
+    counts: "asks",
+    Component: lazy(() => import("./inbox/InboxView.tsx")),
+  },
+  {
+    id: "transcript",
+    title: "view.transcript",
+    icon: ScrollText,
+    key: "s",
+    ofRun: true,
+    Component: lazy(() => import("./transcript/TranscriptView.tsx")),
+  },
+  {
+    id: "report",
+    title: "view.report",
+    icon: FileText,
+    key: "o",
+    ofRun: true,
+    Component: lazy(() => import("./report/ReportView.tsx")),
+  },
+];
+
+export const viewOf = (id: string): View | undefined => VIEWS.find((view) => view.id === id);
