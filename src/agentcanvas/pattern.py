@@ -136,12 +136,26 @@ class Measure(msgspec.Struct, frozen=True):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """What was posted on the interaction's board; ``number`` counts all posts, from 1."""
+    """What was posted on the interaction's board; ``number`` counts all posts, from 1.
+
+    ``replaces`` is the entry that this one takes the place of. With ``conflict`` another one had
+    taken it before: then nothing is replaced and both stand.
+    """
 
     number: int
     topic: str
     text: str
     by: str = ""
+    replaces: int = 0
+    conflict: bool = False
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """What became of a message to one of several: delivered, or refused and why."""
+
+    to: str
+    delivered: bool = True
+    reason: str = ""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -150,6 +164,32 @@ class Outcome(msgspec.Struct, frozen=True):
     reason: str
     done: bool
     result: str = ""
+
+
+class Share(msgspec.Struct, frozen=True, kw_only=True):
+    """What an interaction may spend of what the one around it has; None: no limit of its own."""
+
+    turns: int | None = None
+    messages: int | None = None
+    minutes: float | None = None
+    tokens: int | None = None
+    cost: float | None = None
+
+
+class Play(msgspec.Struct, frozen=True):
+    """An interaction within an interaction: a pattern by its id, with a cast and ends of its own.
+
+    ``params`` are the pattern's options where they differ from their defaults. Without ``ends`` it
+    has the pattern's own. ``name`` is what the log calls it; siblings have different ones.
+    """
+
+    pattern: str
+    cast: Cast
+    request: str
+    params: Mapping[str, Any] = {}
+    ends: Ends | None = None
+    share: Share = Share()
+    name: str = ""
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -184,7 +224,13 @@ def read_choice(said: str | bytes | msgspec.Raw, choices: Sequence[str]) -> str 
 class Stage(Protocol):
     """The verbs of a pattern.
 
-    A limit ends whatever verb meets it with ``StageEnded``, whose sentence is the reason.
+    A limit ends whatever verb meets it with ``StageEnded``, whose sentence is the reason. A pattern
+    need not catch it: the outcome has that reason then, and what ``keep`` was given last. Verbs
+    that ask several bring back what came before the limit, if anything did, the rest TIMED_OUT or
+    SKIPPED with that reason; then the next verb ends.
+
+    ``to`` may also be the id of an interaction that fills a role: it is played with the message as
+    its request, and its result is the answer.
     """
 
     @property
@@ -220,6 +266,23 @@ class Stage(Protocol):
         """Ask many at once, as far as their dependencies and ``max_parallel`` allow."""
         ...
 
+    async def ask_all_for(self, form: type[T], asks: Sequence[Ask]) -> tuple[Answer[T], ...]:
+        """Ask many at once for typed answers, blind to each other, in the order of the asks.
+
+        Whoever broke the form is asked once more when all have answered.
+        """
+        ...
+
+    async def bid(
+        self, form: type[T], to: Sequence[str], call: str, *, within_ms: int
+    ) -> tuple[Answer[T], ...]:
+        """Call for bids: typed answers of many, each due ``within_ms`` after it was asked.
+
+        A bid that is not there by then is TIMED_OUT with the reason ``late``, and counts no more
+        when it comes. Bids bind, so a breach of the form is not asked for again: it FAILED.
+        """
+        ...
+
     async def decide(self, to: str, question: str, choices: Sequence[str]) -> Answer[str]:
         """Have one of the choices made; anything else is asked for once more."""
         ...
@@ -232,20 +295,69 @@ class Stage(Protocol):
         """Have a candidate judged, and applied if the verdict says so."""
         ...
 
-    async def tell(self, to: str, message: str) -> None:
-        """Say something that needs no answer."""
+    async def play(self, play: Play) -> Outcome:
+        """Play an interaction within this one; a limit of its own ends it alone."""
         ...
 
-    async def post(self, topic: str, text: str, *, by: str = "") -> Entry:
-        """Put something on the board; the oldest of the topic goes when there are too many."""
+    async def play_all(self, plays: Sequence[Play]) -> tuple[Outcome, ...]:
+        """Play several side by side; they share what this one may spend."""
+        ...
+
+    async def tell(self, to: str, message: str, *, by: str = "") -> Receipt:
+        """Say something that needs no answer, for ``by`` if one is named.
+
+        Where the topology has nobody of them speak to the other, that ends the run as a mistake of
+        the pattern. Over the rate limit it waits, or is refused, as the flow says.
+        """
+        ...
+
+    async def route(self, to: Sequence[str], message: str, *, by: str = "") -> tuple[Receipt, ...]:
+        """Deliver one message to those it is meant for and nobody else; a receipt for each."""
+        ...
+
+    async def subscribe(self, who: str, topic: str, *, replay: int = 0) -> tuple[Entry, ...]:
+        """Have ``who`` told of what is published from now on; the last ``replay`` at once."""
+        ...
+
+    async def unsubscribe(self, who: str, topic: str) -> None:
+        """Tell ``who`` of nothing more under this topic."""
+        ...
+
+    async def publish(self, topic: str, text: str, *, by: str = "") -> tuple[Receipt, ...]:
+        """Post something and tell all who subscribed, in the order of publishing."""
+        ...
+
+    async def post(self, topic: str, text: str, *, by: str = "", replaces: int = 0) -> Entry:
+        """Put something on the board; the oldest of the topic goes when there are too many.
+
+        ``replaces`` is the number of the entry it was made from, which then goes. If somebody
+        replaced that one meanwhile, both stay and this one is marked as a conflict.
+        """
         ...
 
     async def read(self, topic: str) -> tuple[Entry, ...]:
         """What is on the board, the oldest first."""
         ...
 
-    async def check(self, metric: str) -> Measure:
-        """Measure the work as it stands now."""
+    async def check(self, metric: str, *, value: float | None = None, detail: str = "") -> Measure:
+        """Measure the work as it stands now: ``tests_passed``, or a check that the flow names.
+
+        What only the pattern can know, such as ``score``, ``citations_count``, ``tool_check_pass``
+        or ``converged``, it says itself as ``value``. It holds if the flow's gate says so; where
+        there is no gate on it, if it is at least 1.
+        """
+        ...
+
+    async def draw(self, among: Sequence[str], why: str) -> str:
+        """One of these by the declared seed (``params.seed``), with the reason on record."""
+        ...
+
+    async def now(self) -> int:
+        """Milliseconds since the epoch, the same in every life of the run."""
+        ...
+
+    def keep(self, result: str) -> None:
+        """What it has come to so far: the result if a limit ends it."""
         ...
 
     async def recall(self, query: str) -> tuple[str, ...]:
@@ -264,6 +376,31 @@ class Stage(Protocol):
         ...
 
 
+class Size(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worst case depends on, beside the options.
+
+    ``ask``, ``typed`` and ``task`` are the most turns that one use can take: a question, a question
+    with a form (or a ``decide``), and a question with work, its reviews and revisions included.
+    """
+
+    players: Mapping[str, int]
+    """How many play each role."""
+    rounds: int | None = None
+    """The flow's ``max_rounds``."""
+    tasks: int = 0
+    """Steps of the ready plan; 0 without one."""
+    ask: int = 1
+    typed: int = 2
+    task: int = 1
+
+
+class Most(msgspec.Struct, frozen=True):
+    """The most that can be needed: turns, and messages that nobody answers."""
+
+    turns: int
+    told: int = 0
+
+
 class Pattern(Protocol):
     """One way of working together."""
 
@@ -276,6 +413,10 @@ class Pattern(Protocol):
     @property
     def options(self) -> type[msgspec.Struct]:
         """The options it takes, with their defaults."""
+        ...
+
+    def most(self, size: Size, options: Any) -> Most:
+        """The worst case, which no team can make it pass (D19)."""
         ...
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Any) -> Outcome:

@@ -14,6 +14,7 @@ from agentcanvas.protocol.records import ProposalRef
 from agentcanvas.runs.board import Retention
 from agentcanvas.runs.budget import Budget, Meter
 from agentcanvas.runs.journal import Journal
+from agentcanvas.runs.offstage import Drawn
 from agentcanvas.runs.scene import Scene
 from agentcanvas.runs.slots import Slots
 from agentcanvas.runs.stage import Done, RunStage, Scope, Settled
@@ -84,7 +85,8 @@ class FakeDesk:
             return Done(Settled(title, value=value))
         return Done(self._confirm(title, bytes(value)))
 
-    async def tell(self, step: str, to: str, message: str) -> Done:
+    async def tell(self, step: str, to: str, message: str, by: str = "") -> Done:
+        del by
         self._effect(step)
         self.told.append(f"{to}: {message}")
         return Done(result=True)
@@ -101,6 +103,10 @@ class FakeDesk:
         del entry, sources
         self._effect(step)
         return Done(result=True)
+
+    async def drawn(self, step: str, draw: Drawn) -> Done:
+        self._effect(step)
+        return Done(draw.choice)
 
     async def discard(self, step: str, candidates: Sequence[ProposalRef]) -> Done:
         self._effect(step)

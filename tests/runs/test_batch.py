@@ -199,8 +199,11 @@ async def test_a_budget_that_is_reached_lets_what_has_begun_come_to_its_end() ->
     async with await Store.in_memory(clock=clock) as store:
         desk = TimedDesk(clock, tasks)
         here = await stage(store, desk, clock=clock, parallel=2, budget=Budget(turns=3))
+        answers = await here.ask_all([_ask(task) for task in tasks])
+        assert [answer.fate for answer in answers] == [Fate.DONE] * 3 + [Fate.SKIPPED]
+        assert answers[3].reason == "budget: 3 turns"
         with pytest.raises(StageEnded, match=r"^budget: 3 turns$"):
-            await here.ask_all([_ask(task) for task in tasks])
+            await here.now()
         await here.close()
     assert sorted(desk.spans) == ["a", "b", "c"]
     assert not desk.interrupted

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from agentcanvas.errors import RunDiverged, ValidationError
-from agentcanvas.pattern import Ask, Ends, Fate, Gate, Outcome, Role, Stage, Work
+from agentcanvas.pattern import Ask, Ends, Fate, Gate, Most, Outcome, Role, Size, Stage, Work
 from agentcanvas.patterns.manager_worker import MANAGER, WORKER, ManagerWorker, Options
 from agentcanvas.protocol.plan import Dependency, Plan
 from agentcanvas.protocol.records import FailureClass
@@ -320,12 +320,16 @@ async def test_playing_a_pattern_ends_with_its_outcome_or_a_limit(store: Store) 
         roles = ()
         options = Options
 
+        def most(self, size: Size, options: Any) -> Most:
+            del size, options
+            return Most(9)
+
         async def run(self, stage: Stage, cast: Any, request: str, options: Any) -> Outcome:
             del cast, options
             while True:
                 await stage.ask("ann", request)
 
-    outcome = await (await stage(store, FakeDesk(), budget=Budget(turns=4))).play(
+    outcome = await (await stage(store, FakeDesk(), budget=Budget(turns=4))).perform(
         Endless(), {}, "go on", None
     )
     assert outcome == Outcome("budget: 4 turns", done=False)

@@ -12,7 +12,7 @@ import pytest
 
 from agentcanvas.clock import VirtualClock
 from agentcanvas.errors import StageEnded
-from agentcanvas.pattern import Ask, Ends, Outcome, Stage, Work
+from agentcanvas.pattern import Ask, Ends, Most, Outcome, Size, Stage, Work
 from agentcanvas.protocol.plan import Dependency
 from agentcanvas.runs.budget import Budget, Meter
 from agentcanvas.runs.journal import Journal
@@ -146,8 +146,9 @@ async def test_a_timeout_ends_all_that_runs_and_all_that_waits(
 
     async def play(desk: FakeDesk, meter: Meter) -> None:
         here = await stage(store, desk, clock=clock, meter=meter, ends=FIVE_MINUTES, parallel=2)
+        await here.ask_all(asks)
         with pytest.raises(StageEnded, match=r"^timeout_ms: 300000$"):
-            await here.ask_all(asks)
+            await here.now()
         await here.close()
 
     desk, meter = slow(clock, quick=100, slow=1000), Meter(Budget(), clock)
@@ -168,6 +169,10 @@ async def test_the_end_of_the_rounds_leaves_time_for_the_closing_step(
         roles = ()
         options: Any = None
 
+        def most(self, size: Size, options: Any) -> Most:
+            del size, options
+            return Most(9)
+
         async def run(self, stage: Stage, cast: Any, request: str, options: Any) -> Outcome:
             del cast, options
             async for round_ in stage.rounds(9):
@@ -176,7 +181,7 @@ async def test_the_end_of_the_rounds_leaves_time_for_the_closing_step(
 
     desk = slow(clock, talk=100, x=99)
     ends = Ends(rounds=2, timeout_ms=300_000)
-    outcome = await (await stage(store, desk, clock=clock, ends=ends)).play(
+    outcome = await (await stage(store, desk, clock=clock, ends=ends)).perform(
         Talk(), {}, "talk", None
     )
     assert outcome == Outcome("max_rounds: 2", done=True, result="judge heard: x")

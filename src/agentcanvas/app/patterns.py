@@ -4,31 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from agentcanvas.flows.catalogue import CATALOGUE
 from agentcanvas.flows.pattern_info import Case, Cost, Patterns
+from agentcanvas.pattern import Pattern, Size
 from agentcanvas.patterns import PATTERNS as RUNNABLE
-from agentcanvas.patterns import manager_worker
 from agentcanvas.runs.budget import most_turns_a_task
 
-_DEFAULT_ROUNDS = 2
+_MESSAGES_A_TURN = 2
 
 
-def _manager_worker(case: Case) -> Cost:
-    turns = manager_worker.most_turns(
-        managed=bool(case.players.get(manager_worker.MANAGER)),
-        rounds=case.rounds or _DEFAULT_ROUNDS,
-        tasks=case.tasks,
-        turns_a_task=most_turns_a_task(case.iterations),
-        max_tasks=int(case.params.get("max_tasks", 20)),
-    )
-    return Cost(turns, 2 * turns)
+def worst_case(pattern: Pattern) -> Callable[[Case], Cost]:
+    """What a pattern declares as its worst case, in the words of a flow."""
+
+    def worst(case: Case) -> Cost:
+        size = Size(
+            players=case.players,
+            rounds=case.rounds,
+            tasks=case.tasks,
+            task=most_turns_a_task(case.iterations),
+        )
+        most = pattern.most(size, _options(pattern, case.params))
+        return Cost(most.turns, _MESSAGES_A_TURN * most.turns + most.told)
+
+    return worst
 
 
-_WORST: dict[str, Callable[[Case], Cost]] = {"manager_worker": _manager_worker}
+def _options(pattern: Pattern, params: Any) -> msgspec.Struct:
+    names = {field.name for field in msgspec.structs.fields(pattern.options)}
+    given = {name: value for name, value in params.items() if name in names}
+    return msgspec.convert(given, pattern.options)
+
+
+_WORST: Final = {pattern.id: worst_case(pattern) for pattern in RUNNABLE}
 
 KNOWN: Final[Patterns] = MappingProxyType(
     {
@@ -37,5 +48,3 @@ KNOWN: Final[Patterns] = MappingProxyType(
     }
 )
 """Every pattern of the specification; those that run here with their worst case."""
-
-assert set(_WORST) == {pattern.id for pattern in RUNNABLE}, "every pattern declares its worst case"

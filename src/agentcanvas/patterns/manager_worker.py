@@ -16,7 +16,20 @@ import msgspec
 from msgspec import UNSET
 
 from agentcanvas.errors import StageEnded
-from agentcanvas.pattern import Answer, Ask, Cast, Fate, Gate, Measure, Outcome, Role, Stage, Work
+from agentcanvas.pattern import (
+    Answer,
+    Ask,
+    Cast,
+    Fate,
+    Gate,
+    Measure,
+    Most,
+    Outcome,
+    Role,
+    Size,
+    Stage,
+    Work,
+)
 from agentcanvas.protocol.plan import Plan, PlannedTask, problems
 from agentcanvas.protocol.records import FailureClass
 
@@ -56,6 +69,17 @@ class ManagerWorker:
         Role(MANAGER, "splits the request, hears every report, integrates", least=0, system=True),
         Role(WORKER, "carries out one task at a time", least=1, most=None, writes=True),
     )
+
+    def most(self, size: Size, options: Options) -> Most:
+        """Every plan refused once, every task split, planned anew and revised."""
+        turns = most_turns(
+            managed=bool(size.players.get(MANAGER)),
+            rounds=size.rounds or options.max_rounds,
+            tasks=size.tasks,
+            turns_a_task=size.task,
+            max_tasks=options.max_tasks,
+        )
+        return Most(turns)
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Plan, work and gate, a round at a time."""

@@ -30,7 +30,7 @@ from agentcanvas.runs import events as e
 from agentcanvas.runs import prompts, shelf
 from agentcanvas.runs.context import RunContext
 from agentcanvas.runs.evidence import Examiner
-from agentcanvas.runs.stage import Settled
+from agentcanvas.runs.offstage import Settled
 from agentcanvas.runs.turns import Place, TurnOutcome, TurnSpec
 from agentcanvas.runs.verdicts import Dossier, Verdicts
 from agentcanvas.sandbox.paths import get_sandbox_paths

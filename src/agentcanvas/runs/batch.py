@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import anyio
 
@@ -29,7 +30,7 @@ class Batch:
         self._needs = {key: self._hard(ask) for key, ask in self._asks.items()}
         self._ranks = self._chains()
         self._over = {key: anyio.Event() for key in self._asks}
-        self._answers: dict[str, Answer[None]] = {}
+        self._answers: dict[str, Answer[Any]] = {}
         self.ended: StageEnded | None = None
 
     def __iter__(self) -> Iterator[tuple[str, Ask]]:
@@ -43,7 +44,7 @@ class Batch:
         """Those of which it is not known yet what comes of them."""
         return [(key, ask) for key, ask in self if key not in self._answers]
 
-    def settle(self, key: str, answer: Answer[None]) -> None:
+    def settle(self, key: str, answer: Answer[Any]) -> None:
         """Note what came of it; those who wait for it may go on."""
         self._answers[key] = answer
         self._over[key].set()
@@ -70,9 +71,16 @@ class Batch:
             self.settle(key, Answer(self._asks[key].to, "", Fate.SKIPPED, reason))
         return not failed
 
-    def answers(self) -> tuple[Answer[None], ...]:
-        """What came of all, in the order they were asked in."""
-        return tuple(self._answers[key] for key in self._asks)
+    def answers(self) -> tuple[Answer[Any], ...]:
+        """What came of all, in the order they were asked in; the limit, for those it struck."""
+        return tuple(
+            self._answers[key] if key in self._answers else self._struck(ask) for key, ask in self
+        )
+
+    def _struck(self, ask: Ask) -> Answer[Any]:
+        reason = str(self.ended)
+        of_time = "timeout" in reason or "minutes" in reason
+        return Answer(ask.to, "", Fate.TIMED_OUT if of_time else Fate.SKIPPED, reason)
 
     def _hard(self, ask: Ask) -> tuple[str, ...]:
         after = ask.work.after if ask.work is not None else ()

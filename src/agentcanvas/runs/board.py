@@ -38,14 +38,22 @@ class Board:
         self._topics: dict[str, deque[Posted]] = {}
         self._posts = 0
 
-    def next(self, topic: str, text: str, by: str, at_ms: int) -> Posted:
-        """The next post, not yet on the board; numbers go on whatever was forgotten."""
-        return Posted(Entry(self._posts + 1, topic, text, by), at_ms)
+    def next(self, topic: str, text: str, by: str, at_ms: int, replaces: int = 0) -> Posted:
+        """The next post, not yet on the board; numbers go on whatever was forgotten.
+
+        What it was made from may have been replaced, or forgotten, meanwhile: then both stay.
+        """
+        there = any(posted.entry.number == replaces for posted in self._topics.get(topic, ()))
+        conflict = bool(replaces) and not there
+        return Posted(Entry(self._posts + 1, topic, text, by, replaces, conflict), at_ms)
 
     def put(self, posted: Posted) -> None:
         """Put it on the board and let go of what is over the retention."""
         self._posts = posted.entry.number
         topic = self._topics.setdefault(posted.entry.topic, deque(maxlen=self._retention.last_n))
+        if posted.entry.replaces and not posted.entry.conflict:
+            replaced = [each for each in topic if each.entry.number == posted.entry.replaces]
+            topic.remove(replaced[0])
         topic.append(posted)
         if self._retention.last_days is not None:
             oldest = posted.at_ms - self._retention.last_days * _DAY_MS

@@ -18,6 +18,7 @@ from msgspec import UNSET
 
 from agentcanvas.clock import Clock
 from agentcanvas.errors import StageEnded
+from agentcanvas.pattern import Share
 from agentcanvas.protocol.records import Usage
 
 CHARACTERS_PER_TOKEN = 4
@@ -79,7 +80,32 @@ class Spent:
         self.estimated += estimated
 
 
+class Purse:
+    """What one interaction may spend, and has spent (D19)."""
+
+    def __init__(self, name: str, share: Share) -> None:
+        self._name = name
+        self._share = share
+        self.spent = Spent()
+
+    def check(self, *, turns: int = 0, messages: int = 0) -> None:
+        """End the interaction when a limit leaves no room for so much more; says which."""
+        share, spent = self._share, self.spent
+        if share.turns is not None and spent.turns + turns > share.turns:
+            raise self._ended(f"{share.turns} turns")
+        if share.messages is not None and spent.messages + messages > share.messages:
+            raise self._ended(f"{share.messages} messages")
+        if share.tokens is not None and spent.tokens >= share.tokens:
+            raise self._ended(f"{share.tokens} tokens")
+        if share.cost is not None and spent.cost >= share.cost:
+            raise self._ended(f"{share.cost:g} dollars")
+
+    def _ended(self, what: str) -> StageEnded:
+        return StageEnded(f"budget of {self._name}: {what}")
+
+
 _step: ContextVar[Spent | None] = ContextVar("spent_by_this_step", default=None)
+_purses: ContextVar[tuple[Purse, ...]] = ContextVar("spent_from_these", default=())
 
 
 class Meter:
@@ -187,28 +213,49 @@ class Meter:
         self._charge(tokens=tokens, cost=cost, estimated=int(estimated))
         return estimated
 
-    def count(self, *, turns: int = 0, messages: int = 0) -> None:
-        """Count what an earlier process spent; that there was room for it is known."""
+    def count(
+        self,
+        *,
+        turns: int = 0,
+        messages: int = 0,
+        tokens: int = 0,
+        cost: float = 0.0,
+        purses: tuple[Purse, ...] = (),
+    ) -> None:
+        """Count what an earlier process spent; that there was room for it is known.
+
+        Tokens and money are counted for ``purses`` alone: the run's own are told by the events.
+        """
         self.spent.add(turns=turns, messages=messages)
+        for purse in purses:
+            purse.spent.add(turns=turns, messages=messages, tokens=tokens, cost=cost)
 
     @contextmanager
-    def told_apart(self, spent: Spent) -> Iterator[None]:
-        """Count what is spent inside, also by tasks that begin there, once more in ``spent``."""
-        token = _step.set(spent)
+    def told_apart(self, spent: Spent, purses: tuple[Purse, ...] = ()) -> Iterator[None]:
+        """Count what is spent inside, also by tasks that begin there, once more in ``spent``.
+
+        It comes out of ``purses``, and is held to what each of them has left.
+        """
+        step, from_these = _step.set(spent), _purses.set(purses)
         try:
             yield
         finally:
-            _step.reset(token)
+            _step.reset(step)
+            _purses.reset(from_these)
 
     def _charge(self, **amounts: Any) -> None:
         self.spent.add(**amounts)
         mine = _step.get()
         if mine is not None:
             mine.add(**amounts)
+        for purse in _purses.get():
+            purse.spent.add(**amounts)
 
     def check(self, *, turns: int = 0, messages: int = 0) -> None:
         """End the stage when a limit leaves no room for so much more; says which."""
         budget = self._budget
+        for purse in _purses.get():
+            purse.check(turns=turns, messages=messages)
         if budget.turns is not None and self.spent.turns + turns > budget.turns:
             raise StageEnded(f"budget: {budget.turns} turns")
         if budget.messages is not None and self.spent.messages + messages > budget.messages:

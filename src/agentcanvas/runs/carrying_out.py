@@ -319,7 +319,7 @@ class CarryingOut:
         )
         stage = RunStage(scope, scene)
         await context.once(f"{each.id}/started", each.pattern_id, bool, lambda: _started(each))
-        outcome = await stage.play(
+        outcome = await stage.perform(
             pattern, each.roles, self._request(each), self._options(each, pattern)
         )
 

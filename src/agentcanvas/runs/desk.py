@@ -23,7 +23,8 @@ from agentcanvas.runs import events as e
 from agentcanvas.runs.assignment import Assignment, Terms
 from agentcanvas.runs.context import RunContext
 from agentcanvas.runs.evidence import Examiner
-from agentcanvas.runs.stage import Done, Settled
+from agentcanvas.runs.offstage import Drawn, Settled
+from agentcanvas.runs.steps import Done
 from agentcanvas.runs.turns import Place, TurnOutcome, TurnSpec
 from agentcanvas.runs.verdicts import Verdicts
 
@@ -94,9 +95,10 @@ class RunDesk:
         edited = msgspec.Raw(msgspec.json.encode(answer.content))
         return Done(Settled(title, value=edited, turns=0, messages=0))
 
-    async def tell(self, step: str, to: str, message: str) -> Done:
+    async def tell(self, step: str, to: str, message: str, by: str = "") -> Done:
         """Say something that needs no answer."""
-        await self._run.turns.say(TurnSpec(key=step, place=self._place(to), to=to, message=message))
+        spec = TurnSpec(key=step, place=self._place(to, by), to=to, message=message)
+        await self._run.turns.say(spec)
         return Done(result=True)
 
     async def measure(self, step: str, metric: str) -> Done:
@@ -165,6 +167,19 @@ class RunDesk:
             also=lambda transaction: self._run.logbook.note(transaction, event),
         )
 
+    async def drawn(self, step: str, draw: Drawn) -> Done:
+        """Put on record what was drawn by the seed."""
+        event = e.Drew(
+            actor="engine",
+            provenance=e.Provenance.SYSTEM,
+            interaction_id=self._interaction.id,
+            payload=e.Draw(step, draw.choice, draw.among, draw.why, draw.seed),
+        )
+        return Done(
+            draw.choice,
+            also=lambda transaction: self._run.logbook.note(transaction, event),
+        )
+
     async def discard(self, step: str, candidates: Sequence[ProposalRef]) -> Done:
         """Let go of candidates that were never landed."""
         del step
@@ -223,12 +238,12 @@ class RunDesk:
             self._interaction.scope,
         )
 
-    def _place(self, to: str) -> Place:
+    def _place(self, to: str, by: str = "") -> Place:
         """The edge along which somebody is spoken to, if the flow draws one (D22)."""
         for edge in self._interaction.edges:
-            if edge.target == to:
+            if edge.target == to and by in ("", edge.source):
                 return Place(self._interaction.id, edge.id, edge.source)
-        return Place(self._interaction.id)
+        return Place(self._interaction.id, speaker=by)
 
 
 def _settled(outcome: TurnOutcome) -> Settled:

@@ -202,6 +202,16 @@ class Note(Wire, frozen=True):
     sources: tuple[str, ...] = ()
 
 
+class Draw(Wire, frozen=True):
+    """One of several, taken by the declared seed."""
+
+    step: str
+    choice: str
+    among: tuple[str, ...]
+    why: str
+    seed: int = 0
+
+
 class Warned(Wire, frozen=True):
     """A sentence the user should read."""
 
@@ -366,6 +376,12 @@ class Noted(_Event, frozen=True, kw_only=True, tag="noted"):
     payload: Note
 
 
+class Drew(_Event, frozen=True, kw_only=True, tag="drew"):
+    """A tie or an order was settled by drawing."""
+
+    payload: Draw
+
+
 class WarningGiven(_Event, frozen=True, kw_only=True, tag="warning"):
     """Something the user should know."""
 
@@ -408,6 +424,7 @@ RunEvent = (
     | TaskAnswered
     | ProposalDiscarded
     | Noted
+    | Drew
     | WarningGiven
     | RunInterrupted
     | TaskDispatched

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from agentcanvas.errors import StageEnded
 from agentcanvas.flows.axes import (
     ConsensusThreshold,
     JudgeDecision,
@@ -13,11 +14,19 @@ from agentcanvas.flows.axes import (
     QualityGate,
     Termination,
     TimeoutMs,
+    Topology,
 )
-from agentcanvas.pattern import Ask, Cast, Ends, Gate, Role
+from agentcanvas.pattern import Ask, Cast, Ends, Gate, Role, Share
 from agentcanvas.patterns.wording import WORDING, Wording
 from agentcanvas.protocol.records import ProposalRef
 from agentcanvas.runs.board import Board, Retention
+from agentcanvas.runs.budget import Purse
+from agentcanvas.runs.rates import Rates
+from agentcanvas.runs.slots import Slots
+from agentcanvas.runs.topology import Ways
+
+_MINUTE_S = 60
+_DEEPEST = 16
 
 
 def ends_of(termination: Iterable[Termination]) -> Ends:
@@ -37,8 +46,16 @@ def ends_of(termination: Iterable[Termination]) -> Ends:
     )
 
 
+class Limit(msgspec.Struct, frozen=True):
+    """So many seconds of the run's work after a scene began, it ends with this reason."""
+
+    scene: str
+    seconds: float
+    reason: str
+
+
 class Scene:
-    """What all stages of one interaction share."""
+    """What all stages of one interaction share; ``within`` is the scene it is a part of."""
 
     def __init__(
         self,
@@ -49,18 +66,75 @@ class Scene:
         roles: Sequence[Role] = (),
         retention: Retention | None = None,
         words: Wording = WORDING,
+        share: Share | None = None,
+        rates: Rates | None = None,
+        topology: Topology | None = None,
+        seed: int = 0,
+        in_turn: bool = False,
+        within: Scene | None = None,
     ) -> None:
         self.id = id
         self.words = words
         self.ends = ends or Ends()
-        self.board = Board(retention or Retention())
+        self.retention = retention or Retention()
+        self.board = Board(self.retention)
+        self.rates = rates or Rates()
+        self.topology = topology
+        self.ways = Ways(topology, roles, cast or {})
+        self.seed = seed
+        self.share = share or Share()
+        self.purses: tuple[Purse, ...] = (
+            Purse(id, self.share),
+            *(within.purses if within else ()),
+        )
+        self.slots = Slots(1) if in_turn else None
+        """Where turns follow one another, there is one place."""
+        self.depth: int = 0 if within is None else within.depth + 1
         self.candidates: dict[str, ProposalRef] = {}
         """Proposals that were neither landed nor let go of."""
-        self.begun: float | None = None
-        """When it began, in seconds that the run has worked."""
+        self.begun: dict[str, float] = {} if within is None else within.begun
+        """When each scene began, in seconds that the run has worked."""
+        self.subscribers: dict[str, dict[str, None]] = {}
+        self.kept = ""
+        """What it has come to so far."""
+        self.ended: StageEnded | None = None
+        """The limit that struck while several were asked; the next verb ends."""
+        self._within = within
+        self._in_turn = in_turn
         self._cast = cast or {}
         self._writing = frozenset(role.name for role in roles if role.writes)
         self._turns: dict[str, int] = {}
+
+    def inner(
+        self, name: str, *, ends: Ends, cast: Cast, roles: Sequence[Role], share: Share
+    ) -> Scene:
+        """A scene for an interaction within this one; what is not said is as it is here."""
+        if self.depth >= _DEEPEST:
+            raise StageEnded(f"depth: {_DEEPEST} interactions within each other")
+        return Scene(
+            name,
+            ends=ends,
+            cast=cast,
+            roles=roles,
+            retention=self.retention,
+            share=share,
+            rates=self.rates,
+            seed=self.seed,
+            in_turn=self._in_turn,
+            words=self.words,
+            within=self,
+        )
+
+    def limits(self) -> list[Limit]:
+        """Every limit of time that holds here, those of the scenes around it included."""
+        found = []
+        if self.ends.timeout_ms is not None:
+            reason = f"timeout_ms: {self.ends.timeout_ms}"
+            found.append(Limit(self.id, self.ends.timeout_ms / 1000, reason))
+        if self.share.minutes is not None:
+            reason = f"budget of {self.id}: {self.share.minutes:g} minutes"
+            found.append(Limit(self.id, self.share.minutes * _MINUTE_S, reason))
+        return found + (self._within.limits() if self._within else [])
 
     def numbered(self, ask: Ask) -> Ask:
         """The ask with its role, and the how-manieth turn of this role it is.

@@ -2,21 +2,19 @@
 
 It decides when something is asked, how often and in which order, and remembers what came of it. How
 an ask becomes messages, sandboxes and verdicts is the ``Desk``'s work.
-
-An ask that was settled before takes no slot; what it cost is counted again.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Protocol, TypeVar
+import hashlib
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, TypeVar
 
 import anyio
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
-from agentcanvas.clock import Clock
-from agentcanvas.errors import StageEnded
+from agentcanvas.errors import StageEnded, ValidationError
 from agentcanvas.pattern import (
     Answer,
     Ask,
@@ -27,99 +25,27 @@ from agentcanvas.pattern import (
     Measure,
     Outcome,
     Pattern,
+    Play,
+    Receipt,
     Work,
     choice_schema,
     read_choice,
 )
-from agentcanvas.protocol.records import FailureClass, ProposalRef
-from agentcanvas.runs.batch import Batch
+from agentcanvas.protocol.records import ProposalRef
+from agentcanvas.runs.answers import plain, read, twice, typed
+from agentcanvas.runs.asking import Asking
 from agentcanvas.runs.board import Posted
-from agentcanvas.runs.budget import Meter, Spent
-from agentcanvas.runs.journal import Journal
+from agentcanvas.runs.offstage import Desk, Drawn, Part, Scope, Settled
 from agentcanvas.runs.scene import Scene
-from agentcanvas.runs.slots import Slots
-from agentcanvas.runs.steps import Done, Effect, Steps, first_of
+from agentcanvas.runs.speech import Speech
+from agentcanvas.runs.steps import Done, Steps, first_of
 
 __all__ = ["Desk", "Done", "RunStage", "Scene", "Scope", "Settled"]
 
 T = TypeVar("T")
 
-
-class Settled(msgspec.Struct, frozen=True):
-    """What came of one ask; ``value`` is the typed part of the answer, unchecked.
-
-    ``turns`` and ``messages`` are all it took, reviews and revisions included, so that a replay
-    counts them again; the stage fills in what was charged meanwhile. ``ended`` is the limit of time
-    that interrupted it.
-    """
-
-    text: str
-    fate: Fate = Fate.DONE
-    reason: str = ""
-    value: msgspec.Raw | UnsetType = UNSET
-    proposal: ProposalRef | None = None
-    failure: FailureClass | None = None
-    turns: int = 1
-    messages: int = 2
-    ended: str = ""
-
-
-class Desk(Protocol):
-    """Where asks are carried out.
-
-    One turn and its two messages are charged before ``ask`` is called; what a step costs beyond
-    that, the Desk charges to the run's ``Meter`` as it happens.
-    """
-
-    async def ask(self, step: str, ask: Ask, schema: dict[str, Any] | None) -> Done:
-        """Carry out one ask until it is settled; the result is a ``Settled``."""
-        ...
-
-    async def land(self, step: str, candidate: ProposalRef) -> Done:
-        """Have a candidate judged and maybe applied; the result is a ``Settled``.
-
-        Nothing was charged before; its ``turns`` and ``messages`` are what the verdict cost.
-        """
-        ...
-
-    async def confirm(
-        self, step: str, title: str, value: msgspec.Raw, schema: dict[str, Any]
-    ) -> Done:
-        """Put a value before the person, if the run wants that.
-
-        The result is a ``Settled`` with the value, changed or not; REJECTED when it was declined.
-        """
-        ...
-
-    async def tell(self, step: str, to: str, message: str) -> Done:
-        """Say something that needs no answer."""
-        ...
-
-    async def measure(self, step: str, metric: str) -> Done:
-        """Measure the work as it stands; the result is a ``Measure``."""
-        ...
-
-    async def recall(self, step: str, query: str) -> Done:
-        """Look something up in the memory; the result is a ``tuple[str, ...]``."""
-        ...
-
-    async def note(self, step: str, entry: str, sources: Sequence[str]) -> Done:
-        """Put something on record."""
-        ...
-
-    async def discard(self, step: str, candidates: Sequence[ProposalRef]) -> Done:
-        """Let go of candidates that were never landed, at the end of an interaction."""
-        ...
-
-
-class Scope(msgspec.Struct, frozen=True):
-    """What all stages of one run share."""
-
-    desk: Desk
-    journal: Journal
-    meter: Meter
-    slots: Slots
-    clock: Clock
+_MOST_STEPS = 10_000
+"""Uses of verbs in one place; a pattern that comes here asks nobody and would never end."""
 
 
 class RunStage:
@@ -130,6 +56,8 @@ class RunStage:
         self._scene = scene
         self._desk = scope.desk
         self._steps = Steps(scope.journal, scope.meter, scene)
+        self._speech = Speech(scope, scene, self._steps)
+        self._asking = Asking(scope, scene, self._steps, self._fill_in)
         self._path = scene.id if path is None else path
         self._counts: dict[str, int] = {}
 
@@ -142,12 +70,16 @@ class RunStage:
         """A prompt, filled in."""
         return self._scene.words.fill(name, facts)
 
-    async def play(self, pattern: Pattern, cast: Cast, request: str, options: Any) -> Outcome:
+    async def perform(self, pattern: Pattern, cast: Cast, request: str, options: Any) -> Outcome:
         """Have a pattern played here to its end, which may be a limit; all is on disk then."""
         try:
             outcome = await pattern.run(self, cast, request, options)
-        except StageEnded as limit:
-            outcome = Outcome(str(limit), done=False)
+            limit = self._scene.ended
+        except StageEnded as ended:
+            outcome, limit = Outcome("", done=False), ended
+        if limit is not None:
+            result = outcome.result or self._scene.kept
+            outcome = Outcome(str(limit), done=False, result=result)
         await self.close()
         return outcome
 
@@ -163,8 +95,9 @@ class RunStage:
         on: Sequence[ProposalRef] = (),
     ) -> Answer[None]:
         """Ask one agent, now or in an earlier life of this run."""
+        step = self._step("ask")
         ask = self._scene.numbered(Ask(to, message, work, land, tuple(on)))
-        return _answer(to, await self._settled(self._step("ask"), ask))
+        return plain(to, await self._asking.settled(step, ask))
 
     async def ask_for(self, form: type[T], to: str, message: str) -> Answer[T]:
         """Ask for a typed answer; a breach is asked for once more, then it is a failure."""
@@ -172,9 +105,9 @@ class RunStage:
 
         async def put(step: str, message: str) -> Answer[T]:
             ask = self._scene.numbered(Ask(to, message))
-            return _read(form, to, await self._settled(step, ask, schema))
+            return read(form, to, await self._asking.settled(step, ask, schema))
 
-        return await _twice(put, step, message)
+        return await twice(put, step, message)
 
     async def decide(self, to: str, question: str, choices: Sequence[str]) -> Answer[str]:
         """Have one of the choices made; anything else is asked for once more."""
@@ -182,37 +115,59 @@ class RunStage:
 
         async def put(step: str, message: str) -> Answer[str]:
             ask = self._scene.numbered(Ask(to, message))
-            said = await self._settled(step, ask, schema)
+            said = await self._asking.settled(step, ask, schema)
             choice = read_choice(said.text if said.value is UNSET else said.value, choices)
             breach = f"Answer with one of: {', '.join(choices)}."
-            return _typed(to, said, choice, breach)
+            return typed(to, said, choice, breach)
 
-        return await _twice(put, step, question)
+        return await twice(put, step, question)
 
     async def ask_all(self, asks: Sequence[Ask]) -> tuple[Answer[None], ...]:
-        """Ask many, each as soon as what it depends on is settled.
-
-        A limit lets those that have begun come to their end, unless it is one of time.
-        """
+        """Ask many, each as soon as what it depends on is settled."""
         step = self._step("ask_all")
-        batch = Batch([self._scene.numbered(ask) for ask in asks])
-        for key, ask in batch:
-            with batch.hearing(key):
-                known = self._known(f"{step}/{key}", ask)
-                if known is not None:
-                    batch.settle(key, _answer(ask.to, known))
+        return await self._asking.all_of(step, self._numbered(asks), plain)
 
-        async def one(key: str, ask: Ask) -> None:
-            if await batch.ready(key):
-                with batch.hearing(key):
-                    settled = await self._turn(f"{step}/{key}", ask, rank=batch.rank(key))
-                    batch.settle(key, _answer(ask.to, settled))
+    async def ask_all_for(self, form: type[T], asks: Sequence[Ask]) -> tuple[Answer[T], ...]:
+        """Ask many for typed answers; those that broke the form once more, when all are there.
 
-        if batch.ended is None:
-            await _all_of(one, batch.open())
-        if batch.ended is not None:
-            raise batch.ended
-        return batch.answers()
+        Only then, because asks are numbered in an order that must be the same in every life.
+        """
+        step, schema = self._step("ask_all_for"), msgspec.json.schema(form)
+
+        def form_of(to: str, settled: Settled) -> Answer[T]:
+            return read(form, to, settled)
+
+        answers = list(
+            await self._asking.all_of(f"{step}/try:1", self._numbered(asks), form_of, schema)
+        )
+        broken = [i for i, each in enumerate(answers) if each.done and each.value is None]
+        if broken and self._scene.ended is None:
+            again = [
+                msgspec.structs.replace(
+                    asks[i], message=f"{asks[i].message}\n\n{answers[i].reason}"
+                )
+                for i in broken
+            ]
+            second = await self._asking.all_of(
+                f"{step}/try:2", self._numbered(again), form_of, schema
+            )
+            for index, answer in zip(broken, second, strict=True):
+                answers[index] = answer
+        return tuple(map(_failed_without_value, answers))
+
+    async def bid(
+        self, form: type[T], to: Sequence[str], call: str, *, within_ms: int
+    ) -> tuple[Answer[T], ...]:
+        """Call for bids, each due so long after it was asked for."""
+        asks = self._numbered([Ask(each, call) for each in to])
+        answers = await self._asking.all_of(
+            self._step("bid"),
+            asks,
+            lambda to, settled: read(form, to, settled),
+            msgspec.json.schema(form),
+            within_ms=within_ms,
+        )
+        return tuple(map(_failed_without_value, answers))
 
     async def confirm(self, form: type[T], proposal: T, title: str) -> Answer[T]:
         """Put a value before the person, if the run wants that; a breach is told them once."""
@@ -226,42 +181,93 @@ class RunStage:
                 Settled,
                 lambda: self._desk.confirm(step, title, value, schema),
             )
-            return _read(form, "", settled)
+            return read(form, "", settled)
 
-        return await _twice(put, step, title)
+        return await twice(put, step, title)
 
     async def land(self, candidate: ProposalRef) -> Answer[None]:
         """Have a candidate judged, and applied if the verdict says so."""
-        step = self._step("land")
-        settled = self._recalled(step, candidate)
-        if settled is None:
-            settled = await self._settle(
-                step, candidate, lambda: self._desk.land(step, candidate), candidate.agent_id
-            )
-        self._scene.candidates.pop(candidate.proposal_id, None)
-        return _answer(candidate.agent_id, settled)
+        return plain(candidate.agent_id, await self._asking.land(self._step("land"), candidate))
+
+    # -- interactions within -----------------------------------------------------------------------
+
+    async def play(self, play: Play) -> Outcome:
+        """Play an interaction within this one."""
+        (outcome,) = await self.play_all([play])
+        return outcome
+
+    async def play_all(self, plays: Sequence[Play]) -> tuple[Outcome, ...]:
+        """Play several side by side, each under its own name."""
+        step = self._step("play")
+        named = {play.name or str(index): play for index, play in enumerate(plays, 1)}
+        if len(named) < len(plays):
+            raise ValidationError("Interactions side by side need names of their own.")
+        outcomes: dict[str, Outcome] = {}
+
+        async def one(name: str, play: Play) -> None:
+            outcomes[name] = await self._play(f"{step}/{name}", play)
+
+        try:
+            async with anyio.create_task_group() as group:
+                for name, play in named.items():
+                    group.start_soon(one, name, play)
+        except BaseExceptionGroup as several:
+            raise first_of(several) from None
+        return tuple(outcomes[name] for name in named)
+
+    async def _play(self, path: str, play: Play) -> Outcome:
+        pattern = self._scope.parts.pattern(play.pattern)
+        ends = play.ends or self._scope.parts.ends(play.pattern)
+        scene = self._scene.inner(
+            path, ends=ends, cast=play.cast, roles=pattern.roles, share=play.share
+        )
+        options = msgspec.convert(dict(play.params), pattern.options)
+        stage = RunStage(self._scope, scene, path)
+        return await stage.perform(pattern, play.cast, play.request, options)
+
+    async def _fill_in(self, part: Part, step: str, request: str) -> Outcome:
+        """Play the interaction that fills a role."""
+        scope = msgspec.structs.replace(self._scope, desk=part.desk)
+        stage = RunStage(scope, part.scene(step, self._scene), step)
+        return await stage.perform(part.pattern, part.cast, request, part.options)
 
     # -- saying, keeping and looking ---------------------------------------------------------------
 
-    async def tell(self, to: str, message: str) -> None:
+    async def tell(self, to: str, message: str, *, by: str = "") -> Receipt:
         """Say something that needs no answer."""
-        step = self._step("tell")
-        request = [to, message]
-        if self._scope.journal.recall(step, request, bool) is not None:
-            self._scope.meter.count(messages=1)
-            return
-        self._scope.meter.spend_message()
-        await self._steps.carry_out(step, request, lambda: self._desk.tell(step, to, message))
+        return await self._speech.tell(self._step("tell"), to, message, by)
 
-    async def post(self, topic: str, text: str, *, by: str = "") -> Entry:
+    async def route(self, to: Sequence[str], message: str, *, by: str = "") -> tuple[Receipt, ...]:
+        """Deliver one message to those it is meant for."""
+        return await self._speech.route(self._step("route"), to, message, by)
+
+    async def subscribe(self, who: str, topic: str, *, replay: int = 0) -> tuple[Entry, ...]:
+        """Have somebody told of what is published from now on."""
+        return await self._speech.subscribe(self._step("subscribe"), who, topic, replay)
+
+    async def unsubscribe(self, who: str, topic: str) -> None:
+        """Tell somebody of nothing more."""
+        self._step("unsubscribe")
+        self._speech.unsubscribe(who, topic)
+
+    async def publish(self, topic: str, text: str, *, by: str = "") -> tuple[Receipt, ...]:
+        """Post something and tell all who subscribed."""
+        step = self._step("publish")
+        entry = await self._post(f"{step}/post", topic, text, by)
+        return await self._speech.notify(step, entry)
+
+    async def post(self, topic: str, text: str, *, by: str = "", replaces: int = 0) -> Entry:
         """Put something on the board."""
-        step = self._step("post")
+        return await self._post(self._step("post"), topic, text, by, replaces)
+
+    async def _post(self, step: str, topic: str, text: str, by: str, replaces: int = 0) -> Entry:
         board = self._scene.board
 
         async def effect() -> Done:
-            return Done(board.next(topic, text, by, self._scope.clock.now_ms()))
+            return Done(board.next(topic, text, by, self._scope.clock.now_ms(), replaces))
 
-        posted = await self._steps.once(step, [topic, text, by], Posted, effect)
+        request = [topic, text, by, *([replaces] if replaces else [])]
+        posted = await self._steps.once(step, request, Posted, effect)
         board.put(posted)
         return posted.entry
 
@@ -269,17 +275,43 @@ class RunStage:
         """What is on the board, the oldest first."""
         return self._scene.board.read(topic)
 
-    async def check(self, metric: str) -> Measure:
-        """Measure the work as it stands now, against the gate that the flow sets."""
+    async def check(self, metric: str, *, value: float | None = None, detail: str = "") -> Measure:
+        """Measure the work, or take the pattern's word, and hold it to the gate of the flow."""
         step = self._step("check")
-        measure = await self._steps.once(
-            step, metric, Measure, lambda: self._desk.measure(step, metric)
-        )
+        if value is None:
+            measure = await self._steps.once(
+                step, metric, Measure, lambda: self._desk.measure(step, metric)
+            )
+        else:
+            said = Measure(metric, value, holds=value >= 1, detail=detail)
+
+            async def effect() -> Done:
+                return Done(said)
+
+            measure = await self._steps.once(step, said, Measure, effect)
         gates = [gate for gate in self.ends.gates if gate.metric == metric]
         if not gates:
             return measure
         holds = any(gate.holds(measure.value) for gate in gates)
         return msgspec.structs.replace(measure, holds=holds)
+
+    async def draw(self, among: Sequence[str], why: str) -> str:
+        """One of these, by the seed."""
+        step, seed = self._step("draw"), self._scene.seed
+        drawn = Drawn(drawn_of(among, f"{seed}/{step}"), tuple(among), why, seed)
+        return await self._steps.once(step, drawn, str, lambda: self._desk.drawn(step, drawn))
+
+    async def now(self) -> int:
+        """The time when this was first asked."""
+
+        async def effect() -> Done:
+            return Done(self._scope.clock.now_ms())
+
+        return await self._steps.once(self._step("now"), None, int, effect)
+
+    def keep(self, result: str) -> None:
+        """What it has come to so far."""
+        self._scene.kept = result
 
     async def recall(self, query: str) -> tuple[str, ...]:
         """What the memory knows about something."""
@@ -305,134 +337,47 @@ class RunStage:
         """End the interaction: let go of what was never landed; all is on disk afterwards."""
         left = [ref for _, ref in sorted(self._scene.candidates.items())]
         if left:
-            step = self._step("discard")
+            step = self._named("discard")
             await self._steps.once(
                 step, left, bool, lambda: self._desk.discard(step, left), timed=False
             )
             self._scene.candidates.clear()
         await self._scope.journal.flush()
 
-    # -- turns -----------------------------------------------------------------------------------
+    # ----------------------------------------------------------------------------------------------
 
-    async def _settled(self, step: str, ask: Ask, schema: dict[str, Any] | None = None) -> Settled:
-        """What comes of an ask, or came of it in an earlier life."""
-        known = self._known(step, ask, schema)
-        return await self._turn(step, ask, schema) if known is None else known
-
-    def _known(self, step: str, ask: Ask, schema: dict[str, Any] | None = None) -> Settled | None:
-        known = self._recalled(step, [ask, schema])
-        if known is not None:
-            self._keep_candidate(ask, known)
-        return known
-
-    async def _turn(
-        self, step: str, ask: Ask, schema: dict[str, Any] | None = None, *, rank: int = 0
-    ) -> Settled:
-        def effect() -> Awaitable[Done]:
-            self._scope.meter.spend_turn()
-            return self._desk.ask(step, ask, schema)
-
-        # Only work has a sandbox, which is the agent's until the ask is settled.
-        agent = ask.to if ask.work is not None else None
-        settled = await self._settle(step, [ask, schema], effect, agent, rank)
-        self._keep_candidate(ask, settled)
-        return settled
-
-    def _recalled(self, step: str, request: object) -> Settled | None:
-        """What is on record, counted again; a time limit that struck then strikes again."""
-        known = self._scope.journal.recall(step, request, Settled)
-        if known is not None:
-            self._scope.meter.count(turns=known.turns, messages=known.messages)
-            if known.ended:
-                raise StageEnded(known.ended)
-        return known
-
-    async def _settle(
-        self, step: str, request: object, effect: Effect, agent: str | None, rank: int = 0
-    ) -> Settled:
-        """Carry something out as soon as there is a place, and record with it what it cost."""
-        spent = Spent()
-
-        def charged(settled: Settled) -> Settled:
-            return msgspec.structs.replace(settled, turns=spent.turns, messages=spent.messages)
-
-        async def in_a_slot() -> Done:
-            async with self._scope.slots.hold(agent, rank=rank):
-                with self._scope.meter.told_apart(spent):
-                    done = await effect()
-            return Done(charged(done.result), done.also)
-
-        def cut_short(end: StageEnded) -> Settled:
-            return charged(Settled("", Fate.TIMED_OUT, str(end), ended=str(end)))
-
-        settled: Settled = await self._steps.carry_out(
-            step, request, in_a_slot, cut_short=cut_short
-        )
-        return settled
-
-    def _keep_candidate(self, ask: Ask, settled: Settled) -> None:
-        if not ask.land and settled.proposal is not None:
-            self._scene.candidates[settled.proposal.proposal_id] = settled.proposal
+    def _numbered(self, asks: Sequence[Ask]) -> list[Ask]:
+        return [self._scene.numbered(ask) for ask in asks]
 
     def _step(self, verb: str) -> str:
-        """The name of the next use of a verb here.
+        """The name of the next use of a verb here; a limit that struck ends it."""
+        if self._scene.ended is not None:
+            raise self._scene.ended
+        return self._named(verb)
 
-        A pattern is one coroutine and meets concurrency only inside ``ask_all``, so the count is
-        the same in every life of the run.
+    def _named(self, verb: str) -> str:
+        """The verb and the how-manieth use of it.
+
+        A pattern is one coroutine and meets concurrency only inside verbs that ask several, so the
+        count is the same in every life of the run.
         """
         count = self._counts[verb] = self._counts.get(verb, 0) + 1
+        if count > _MOST_STEPS:
+            raise StageEnded(
+                f"steps: {verb} was used {_MOST_STEPS:,} times; the pattern never ends"
+            )
         return f"{self._path}/{verb}:{count}"
 
 
-async def _all_of(
-    one: Callable[[str, Ask], Coroutine[Any, Any, None]], asks: Sequence[tuple[str, Ask]]
-) -> None:
-    try:
-        async with anyio.create_task_group() as group:
-            for key, ask in asks:
-                group.start_soon(one, key, ask)
-    except BaseExceptionGroup as several:
-        raise first_of(several) from None
+def drawn_of(among: Sequence[str], seed: str) -> str:
+    """One of several by a seed: the same in every life and on every machine."""
+    if not among:
+        raise ValidationError("There is nothing to draw from.")
+    digest = hashlib.sha256("\x1f".join([seed, *among]).encode()).digest()
+    return among[int.from_bytes(digest) % len(among)]
 
 
-async def _twice(
-    put: Callable[[str, str], Awaitable[Answer[T]]], step: str, text: str
-) -> Answer[T]:
-    """Put something; an answer without the right form is asked for once more, then it fails."""
-    first = await put(f"{step}/try:1", text)
-    if first.value is not None or not first.done:
-        return first
-    second = await put(f"{step}/try:2", f"{text}\n\n{first.reason}")
-    if second.value is not None or not second.done:
-        return second
-    return msgspec.structs.replace(second, fate=Fate.FAILED)
-
-
-def _read(form: type[T], to: str, settled: Settled) -> Answer[T]:
-    if settled.value is UNSET:
-        breach = "Your answer holds no JSON; answer with the form that was asked for."
-        return _typed(to, settled, None, breach)
-    try:
-        value = msgspec.json.decode(settled.value, type=form)
-    except msgspec.MsgspecError as error:
-        breach = f"Your answer does not have the form that was asked for: {error}"
-        return _typed(to, settled, None, breach)
-    return _typed(to, settled, value, "")
-
-
-def _typed(to: str, settled: Settled, value: T | None, breach: str) -> Answer[T]:
-    """The answer with its value; a turn that went wrong says so itself."""
-    if settled.fate is not Fate.DONE:
-        return Answer(to, settled.text, settled.fate, settled.reason, failure=settled.failure)
-    return Answer(to, settled.text, reason=breach if value is None else "", value=value)
-
-
-def _answer(to: str, settled: Settled) -> Answer[None]:
-    return Answer(
-        to,
-        settled.text,
-        settled.fate,
-        settled.reason,
-        proposal=settled.proposal,
-        failure=settled.failure,
-    )
+def _failed_without_value(answer: Answer[T]) -> Answer[T]:
+    if answer.done and answer.value is None:
+        return msgspec.structs.replace(answer, fate=Fate.FAILED)
+    return answer

@@ -66,7 +66,7 @@ class Steps:
         """
         before = self._journal.queued
         limit = await self._limit() if timed else None
-        done = await (effect() if limit is None else self._within(*limit, effect))
+        done = await (effect() if limit is None else self.within(*limit, effect))
         await self._journal.flush(before)
         if isinstance(done, StageEnded):
             if cut_short is not None:
@@ -81,23 +81,23 @@ class Steps:
         allowed = self._meter.seconds_allowed
         if allowed is not None:
             limits.append((allowed, self._meter.out_of_time()))
-        timeout_ms = self._scene.ends.timeout_ms
-        if timeout_ms is not None:
-            end = StageEnded(f"timeout_ms: {timeout_ms}")
-            limits.append((await self._begun() + timeout_ms / 1000, end))
+        for limit in self._scene.limits():
+            over = await self._begun(limit.scene) + limit.seconds
+            limits.append((over, StageEnded(limit.reason)))
         return min(limits, key=lambda limit: limit[0], default=None)
 
-    async def _begun(self) -> float:
-        """When the interaction began; on record, so that a resume goes on with the time left."""
-        if self._scene.begun is None:
-            step = f"{self._scene.id}/begun"
+    async def _begun(self, scene: str) -> float:
+        """When a scene began; on record, so that a resume goes on with the time left."""
+        begun = self._scene.begun.get(scene)
+        if begun is None:
+            step = f"{scene}/begun"
             known = self._journal.recall(step, None, float)
-            begun = self._scene.begun = self._meter.seconds if known is None else known
+            begun = self._scene.begun[scene] = self._meter.seconds if known is None else known
             if known is None:
                 await self._journal.settle(step, None, begun)
-        return self._scene.begun
+        return begun
 
-    async def _within(self, second: float, end: StageEnded, effect: Effect) -> Done | StageEnded:
+    async def within(self, second: float, end: StageEnded, effect: Effect) -> Done | StageEnded:
         """What the effect gives; the end, when time is over before: then it is interrupted."""
         if self._meter.seconds >= second:
             return end

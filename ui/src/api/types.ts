@@ -333,6 +333,27 @@ export interface Noted {
   readonly payload: Note;
 }
 
+/** One of several, taken by the declared seed. */
+export interface Draw {
+  readonly step: string;
+  readonly choice: string;
+  readonly among: readonly string[];
+  readonly why: string;
+  readonly seed?: number;
+}
+
+/** A tie or an order was settled by drawing. */
+export interface Drew {
+  readonly event: "drew";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Draw;
+}
+
 /** A sentence the user should read. */
 export interface Warned {
   readonly sentence: string;
@@ -782,6 +803,7 @@ export type RunEvent =
   | TaskAnswered
   | ProposalDiscarded
   | Noted
+  | Drew
   | WarningGiven
   | RunInterrupted
   | TaskDispatched

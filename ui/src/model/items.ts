@@ -224,6 +224,10 @@ function quiet(event: Recorded, name: Naming): Line | null {
     }
     case "noted":
       return line(event, { icon: "note", text: `Noted: ${event.payload.entry}` });
+    case "drew": {
+      const { choice, among = [], why } = event.payload;
+      return line(event, { icon: "note", text: `Drew ${choice}: ${why}`, details: [`Among ${among.join(", ")}`] });
+    }
     case "run_parked":
       return line(event, { icon: "ask", tone: "warn", text: `Parked: waits for ${event.payload.person}` });
     case "run_interrupted":

@@ -134,6 +134,8 @@ def _told_of_notice(event: e.RunEvent, view: RunView) -> str:
             return f"The workspace has changed: {files(base.files)}"
         case e.Noted(payload=note):
             return f"Note: {one_line(note.entry)}"
+        case e.Drew(payload=draw):
+            return f"Drew {one_line(draw.choice, 40)}: {one_line(draw.why)}"
         case e.WarningGiven(payload=warned):
             return f"Warning: {one_line(warned.sentence, 400)}"
         case _:
