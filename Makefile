@@ -47,13 +47,15 @@ types: install ## Check the types, strictly, tests included
 layers: install ## Check who imports whom
 	@$(BIN)/lint-imports
 
-schema: install ## Write the exported schemas to schema/, and the page's types
+schema: install ## Write the exported schemas to schema/, the page's types, the patterns' templates
 	@$(BIN)/agentcanvas schema --write schema
 	@$(BIN)/python -m tools.ui_types
+	@$(BIN)/python -m tools.patterns
 
 schema-check: install ## Check that schema/ and the page's types are what the code exports
 	@$(BIN)/agentcanvas schema --check schema
 	@$(BIN)/python -m tools.ui_types --check
+	@$(BIN)/python -m tools.patterns --check
 
 requirements: install ## Note in docs/requirements.md what the tests show
 	@$(BIN)/python -m tools.requirements

@@ -84,7 +84,9 @@ def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
 def test_the_index_lists_every_document() -> None:
     folder = ROOT / "docs"
     listed = {
-        (folder / link).resolve() for link in LINK.findall((folder / "README.md").read_text())
+        (index.parent / link).resolve()
+        for index in folder.rglob("README.md")
+        for link in LINK.findall(index.read_text())
     }
     missing = [
         str(page.relative_to(folder))
