@@ -13,16 +13,20 @@ from agentcanvas._version import __version__
 
 if TYPE_CHECKING:
     from agentcanvas.app.team import RunResult, Team, run_flow
+    from agentcanvas.hub.agent import Agent
+    from agentcanvas.hub.connecting import connect
     from agentcanvas.protocol.envelope import Envelope as Message
 
 _HOMES = {
+    "Agent": ("agentcanvas.hub.agent", "Agent"),
     "Message": ("agentcanvas.protocol.envelope", "Envelope"),
     "RunResult": ("agentcanvas.app.team", "RunResult"),
+    "connect": ("agentcanvas.hub.connecting", "connect"),
     "Team": ("agentcanvas.app.team", "Team"),
     "run_flow": ("agentcanvas.app.team", "run_flow"),
 }
 
-__all__ = ["Message", "RunResult", "Team", "__version__", "run_flow"]
+__all__ = ["Agent", "Message", "RunResult", "Team", "__version__", "connect", "run_flow"]
 
 
 def __getattr__(name: str) -> Any:

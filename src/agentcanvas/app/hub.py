@@ -1,4 +1,5 @@
-"""Putting a hub together on a file: store, broker, hub, tokens, and the office that keeps them."""
+"""Putting a hub together on a file: store, broker, hub, tokens, the office that keeps them,
+and the doors for agents of other processes."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from agentcanvas.hub.keeper import Keeper
 from agentcanvas.hub.tokens import Tokens
 from agentcanvas.protocol.limits import Limits
 from agentcanvas.store import Projection, Store
+from agentcanvas.web.doors import Doors
 
 
 class OpenHub(NamedTuple):
@@ -25,6 +27,9 @@ class OpenHub(NamedTuple):
     hub: Hub
     tokens: Tokens
     keeper: Keeper
+    doors: Doors
+    clock: Clock
+    limits: Limits
 
 
 @asynccontextmanager
@@ -43,4 +48,6 @@ async def open_hub(
     ):
         tokens = Tokens(store, clock)
         await tokens.load()
-        yield OpenHub(store, broker, hub, tokens, Keeper(hub, broker, store, tokens, clock))
+        keeper = Keeper(hub, broker, store, tokens, clock)
+        doors = Doors(hub, tokens, clock)
+        yield OpenHub(store, broker, hub, tokens, keeper, doors, clock, limits)

@@ -12,9 +12,8 @@ import os
 import secrets
 import socket
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
 
 import anyio
@@ -28,6 +27,7 @@ from agentcanvas.app.hub import OpenHub
 from agentcanvas.app.workspace import FOLDER
 from agentcanvas.clock import Clock
 from agentcanvas.errors import ResourceError, StoreBusy
+from agentcanvas.protocol.limits import Limits
 from agentcanvas.runs.office import Office
 from agentcanvas.store import OwnerLock, Store
 from agentcanvas.web import app as web
@@ -44,7 +44,9 @@ __all__ = [
     "info_path",
     "info_path_in",
     "lock_path",
+    "new_token",
     "read_info",
+    "serve_app",
     "serve_beside",
 ]
 
@@ -52,7 +54,13 @@ PORT = 7717
 UI = Path(web.__file__).parent / "_ui"
 """Where the build puts the interface."""
 
+_LOCK = "server.lock"
 _LOOPBACK = "127.0.0.1"
+_BACKLOG = 2048
+"""Many agents come back at once after a restart."""
+
+_PING_S = 20.0
+_DEFAULT_LIMITS = Limits()
 _PORTS_TRIED = 50
 _GRACE_S = 2
 _ANSWERS_WITHIN_S = 2.0
@@ -86,7 +94,7 @@ def info_path_in(folder: Path) -> Path:
 
 def lock_path(root: Path) -> Path:
     """What a server holds while it runs."""
-    return root / FOLDER / "server.lock"
+    return root / FOLDER / _LOCK
 
 
 @asynccontextmanager
@@ -105,9 +113,10 @@ async def serve_beside(
     """Serve the workspace for as long as the block lasts, at ``port`` or the next free one.
 
     ``StoreBusy`` when another server has the workspace. Port 0 is any free one. ``use`` tells the
-    caller for how long nobody has asked for anything.
+    caller for how long nobody has asked for anything. With ``hub`` its office can be asked, and
+    agents of other processes may join.
     """
-    token = secrets.token_urlsafe(_TOKEN_BYTES)
+    token = new_token()
     app = web.build_app(
         office,
         store,
@@ -118,15 +127,42 @@ async def serve_beside(
         clock=clock,
         use=use,
         hub_office=hub.keeper if hub is not None else None,
+        doors=hub.doors if hub is not None else None,
     )
-    with OwnerLock(lock_path(root)), _listening(port) as listener:
-        url = f"http://{_LOOPBACK}:{listener.getsockname()[1]}"
+    ports = _from(port)
+    async with serve_app(app, root / FOLDER, token=token, version=version, ports=ports) as info:
+        yield info
+
+
+def new_token() -> str:
+    """A token for whoever may do everything here."""
+    return secrets.token_urlsafe(_TOKEN_BYTES)
+
+
+@asynccontextmanager
+async def serve_app(
+    app: web.WebApp,
+    folder: Path,
+    *,
+    token: str,
+    version: str,
+    ports: Sequence[int],
+    host: str = _LOOPBACK,
+    largest_message: int = _DEFAULT_LIMITS.message.size_bytes,
+) -> AsyncIterator[ServerInfo]:
+    """Serve for as long as the block lasts at the first of ``ports`` that is free.
+
+    ``StoreBusy`` when another server has the folder; while it lasts the folder says where it is.
+    """
+    with OwnerLock(folder / _LOCK), _listening(host, ports) as listener:
+        named = f"[{host}]" if ":" in host else host
+        url = f"http://{named}:{listener.getsockname()[1]}"
         info = ServerInfo(os.getpid(), url, token, version)
-        server = _Server(app)
+        server = _Server(app, largest_message)
         serving = asyncio.create_task(server.serve([listener]), name="agentcanvas server")
         try:
             await server.wait_started(serving)
-            with _published(info, root):
+            with _published(info, info_path_in(folder)):
                 yield info
         finally:
             app.end_streams()
@@ -163,15 +199,18 @@ async def find_server_in(folder: Path, *, version: str = _version.__version__) -
 class _Server(uvicorn.Server):
     """uvicorn on somebody else's event loop: it neither takes signals nor looks at the clock."""
 
-    def __init__(self, app: web.WebApp) -> None:
+    def __init__(self, app: web.WebApp, largest_message: int) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
                 loop="none",
                 lifespan="off",
-                # Without the package nobody can speak WebSocket here, and nobody has to.
-                ws="websockets-sansio" if find_spec("websockets") else "none",
+                ws="websockets-sansio",
                 ws_per_message_deflate=False,
+                # What is a little too large is told so; what is far too large is cut off (1009).
+                ws_max_size=2 * largest_message,
+                ws_ping_interval=_PING_S,
+                ws_ping_timeout=_PING_S,
                 log_config=None,
                 log_level="error",
                 access_log=False,
@@ -217,43 +256,45 @@ class _Server(uvicorn.Server):
 
 
 @contextmanager
-def _listening(port: int) -> Iterator[socket.socket]:
-    listener = _first_free(port)
+def _listening(host: str, ports: Sequence[int]) -> Iterator[socket.socket]:
+    listener = _first_free(host, ports)
     try:
         yield listener
     finally:
         listener.close()
 
 
-def _first_free(port: int) -> socket.socket:
-    tried = range(port, min(port + _PORTS_TRIED, 65536)) if port else range(1)
-    for candidate in tried:
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+def _from(port: int) -> Sequence[int]:
+    """This port or one of the next; 0 is any."""
+    return range(port, min(port + _PORTS_TRIED, 65536)) if port else [0]
+
+
+def _first_free(host: str, ports: Sequence[int]) -> socket.socket:
+    for candidate in ports:
+        listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
         try:
             # Or a port stays unusable for a minute after its last server ended.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind((_LOOPBACK, candidate))
-            listener.listen()
+            listener.bind((host, candidate))
+            listener.listen(_BACKLOG)
         except OSError as error:
             listener.close()
             if error.errno not in (errno.EADDRINUSE, errno.EACCES):
-                raise ResourceError(
-                    f"Nothing can listen on {_LOOPBACK}: {error.strerror}."
-                ) from error
+                raise ResourceError(f"Nothing can listen on {host}: {error.strerror}.") from error
         else:
             return listener
-    raise ResourceError(
-        f"The ports {tried.start} to {tried.stop - 1} of {_LOOPBACK} are all in use; name another "
-        "with --port, or 0 for any."
-    )
+    if len(ports) == 1:
+        which = f"port {ports[0]} of {host} is"
+    else:
+        which = f"ports {min(ports, default=65535)} to {max(ports, default=65535)} of {host} are"
+    raise ResourceError(f"The {which} in use; name another with --port, or 0 for any.")
 
 
 # -- saying where --------------------------------------------------------------------------------
 
 
 @contextmanager
-def _published(info: ServerInfo, root: Path) -> Iterator[None]:
-    path = info_path(root)
+def _published(info: ServerInfo, path: Path) -> Iterator[None]:
     _write_private(path, msgspec.json.format(msgspec.json.encode(info), indent=2) + b"\n")
     try:
         yield

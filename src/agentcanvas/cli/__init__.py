@@ -21,6 +21,7 @@ COMMANDS = {
     "demo": "agentcanvas.cli.demo",
     "doctor": "agentcanvas.cli.doctor",
     "flow": "agentcanvas.cli.flow",
+    "hub": "agentcanvas.cli.hub",
     "init": "agentcanvas.cli.init",
     "message": "agentcanvas.cli.message",
     "proposals": "agentcanvas.cli.proposals",

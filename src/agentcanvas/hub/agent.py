@@ -7,7 +7,7 @@
         await task.progress(50, "reading")
         return {"findings": []}
 
-    await agent.serve(dial, clock)
+    await agent.serve("ws://127.0.0.1:7718", token="…")
 
 Accepting, heartbeats, progress of long tasks, answers to status queries, cancellation, time limits,
 reconnecting and the one message that ends every task come by themselves.
@@ -29,6 +29,7 @@ from agentcanvas.hub.client import Connection
 from agentcanvas.hub.reconnecting import BackOff, Dial, Reconnecting
 from agentcanvas.hub.shift import Handler, Listener, Shift
 from agentcanvas.hub.tasks import Task
+from agentcanvas.hub.ways import way_to
 from agentcanvas.protocol.kinds import Kind, RejectReason, TaskAssign
 from agentcanvas.protocol.limits import Limits
 
@@ -94,24 +95,34 @@ class Agent:
 
     async def serve(
         self,
-        dial: Dial,
+        hub: Dial | str,
         clock: Clock | None = None,
         *,
+        token: str | None = None,
         back_off: BackOff = _DEFAULT_BACK_OFF,
         ready: Callable[[], object] | None = None,
     ) -> None:
-        """Work until cancelled, or until another connection takes this one's place."""
-        async with self.working(dial, clock, back_off=back_off) as shift:
+        """Work until cancelled, or until another connection takes this one's place.
+
+        ``hub`` is an address such as ``ws://127.0.0.1:7718``, with a token, or a ``Dial``.
+        """
+        async with self.working(hub, clock, token=token, back_off=back_off) as shift:
             if ready is not None:
                 ready()
             await shift.over()
 
     @asynccontextmanager
     async def working(
-        self, dial: Dial, clock: Clock | None = None, *, back_off: BackOff = _DEFAULT_BACK_OFF
+        self,
+        hub: Dial | str,
+        clock: Clock | None = None,
+        *,
+        token: str | None = None,
+        back_off: BackOff = _DEFAULT_BACK_OFF,
     ) -> AsyncIterator[Shift]:
         """Work beside the block; when it ends, what is begun is ended as cancelled."""
         clock = clock or SystemClock()
+        dial = way_to(hub, self.name, token, self.capabilities)
         way = Reconnecting(dial, clock, back_off=back_off)
         await way.open()
         async with Connection.over(way, clock) as connection:

@@ -16,6 +16,7 @@ from agentcanvas.hub.client import Connection, Delivery
 from agentcanvas.hub.conversations import Client
 from agentcanvas.hub.reconnecting import BackOff, Dial, Reconnecting
 from agentcanvas.hub.recovery import Asking
+from agentcanvas.hub.ways import way_to
 from agentcanvas.protocol.limits import Limits
 
 _DEFAULT_BACK_OFF = BackOff()
@@ -33,9 +34,10 @@ async def drop(delivery: Delivery) -> None:
 
 @asynccontextmanager
 async def connect(
-    dial: Dial,
+    hub: Dial | str,
     agent: str,
     *,
+    token: str | None = None,
     clock: Clock | None = None,
     session: str | UnsetType = UNSET,
     wrap: Callable[[Connection], Asking] | None = None,
@@ -45,12 +47,14 @@ async def connect(
 ) -> AsyncIterator[Client]:
     """Speak as ``agent`` until the block ends; ``wrap`` adds habits of ``recovery``.
 
+    ``hub`` is an address such as ``ws://127.0.0.1:7718``, with a token, or a ``Dial``.
+
     ``on_mail`` gets whatever answers no request of ours: broadcasts, tasks, answers that are late.
     It has to acknowledge what it takes. By default such mail is dropped, since mail that nobody
     looks at would in the end keep answers from coming through.
     """
     clock = clock or SystemClock()
-    way = Reconnecting(dial, clock, back_off=back_off)
+    way = Reconnecting(way_to(hub, agent, token), clock, back_off=back_off)
     await way.open()
     async with Connection.over(way, clock) as connection:
         asking = wrap(connection) if wrap is not None else None

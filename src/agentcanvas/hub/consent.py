@@ -23,7 +23,7 @@ from agentcanvas.hub.delivery import band_of
 from agentcanvas.hub.guard import Principal, PrincipalKind
 from agentcanvas.hub.notices import HUB
 from agentcanvas.protocol.envelope import AgentRef, Envelope, from_json, to_json
-from agentcanvas.protocol.kinds import Error, Kind, TaskAssign, TaskResult
+from agentcanvas.protocol.kinds import Error, ErrorSeverity, Kind, TaskAssign, TaskResult
 from agentcanvas.protocol.limits import Limits
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.protocol.priorities import PriorityWord, word_value
@@ -90,6 +90,12 @@ class Consent:
         if envelope.security is not UNSET and envelope.security.require_approval is True:
             return True
         return post.band >= self._threshold
+
+    def concerns(self, principal: Principal, post: Post) -> bool:
+        """Tell whether a person may have to agree to a message, or to see it."""
+        body = post.envelope.body
+        critical = isinstance(body, Error) and body.severity is ErrorSeverity.CRITICAL
+        return critical or self.is_needed(principal, post)
 
     async def hold(self, post: Post) -> tuple[Receipt, Post | None]:
         """Keep a message back; return its receipt, and the question unless it was asked before.

@@ -7,7 +7,8 @@ tokens and recovery are left to others.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Self
@@ -184,22 +185,45 @@ class Hub:
 
     async def send_all(self, principal: Principal, envelopes: Sequence[Envelope]) -> list[Outcome]:
         """Keep many messages, in order; return a receipt or a refusal for each."""
-        outcomes: list[Outcome | None] = []
-        posts: list[Post] = []
+        return await (await self.submit(principal, [(each, ()) for each in envelopes]))
+
+    async def submit(
+        self, principal: Principal, messages: Sequence[tuple[Envelope, Sequence[str]]]
+    ) -> Awaitable[list[Outcome]]:
+        """Check many messages and queue them; what comes back waits until they are on disk.
+
+        What is queued first is kept first, but for tasks that wait for a person. Beside each
+        message are the breaches that it was not refused for at the door.
+        """
         await self.hear(principal)
-        for envelope in envelopes:
+        outcomes: list[Outcome | asyncio.Future[Receipt] | None] = []
+        posts: list[Post] = []
+        for envelope, breaches in messages:
             try:
-                # What may have to wait for a person goes its own way; order is kept among the rest.
-                alone = self.consent is not None and envelope.kind in (Kind.TASK_ASSIGN, Kind.ERROR)
-                if alone or envelope.kind in NOT_KEPT:
+                if envelope.kind in NOT_KEPT:
                     outcomes.append(await self.send(principal, envelope))
                     continue
-                posts.append(await self.prepare(principal, envelope))
-                outcomes.append(None)
+                post = await self.prepare(principal, envelope, breaches=breaches)
             except AgentCanvasError as refusal:
+                if isinstance(refusal, PermissionDenied | ValidationError):
+                    await self._note_refusal(principal, envelope, refusal)
                 outcomes.append(refusal)
-        settled = iter(await self.broker.post(posts) if posts else ())
-        return [next(settled) if outcome is None else outcome for outcome in outcomes]
+                continue
+            if self.consent is not None and self.consent.concerns(principal, post):
+                sending = self._post_with_consent(principal, post, self.consent)
+                outcomes.append(asyncio.ensure_future(sending))
+            else:
+                posts.append(post)
+                outcomes.append(None)
+        # A task of its own, so that it is queued in this order whoever waits for it.
+        posting = asyncio.ensure_future(self._post_all(posts)) if posts else None
+        return _gathered(outcomes, posting)
+
+    async def _post_all(self, posts: Sequence[Post]) -> Sequence[Outcome]:
+        try:
+            return await self.broker.post(posts)
+        except AgentCanvasError as failure:  # nothing of it was kept: a full disk, most likely
+            return [failure] * len(posts)
 
     async def prepare(
         self,
@@ -345,6 +369,14 @@ class Link:
             if taken is not None:
                 await taken
 
+    async def submit(
+        self, messages: Sequence[tuple[Envelope, Sequence[str]]]
+    ) -> Awaitable[list[Outcome]]:
+        """Queue many messages, as ``Hub.submit`` does."""
+        if self._closed:
+            raise Disconnected(f"The connection of {self.principal.id} is closed.")
+        return await self._hub.submit(self.principal, messages)
+
     async def receive(self, most: int) -> Sequence[Parcel]:
         """Wait for mail; return at least one parcel and at most ``most``."""
         return await self._inbox.take(most)
@@ -363,6 +395,26 @@ class Link:
             await self._inbox.close()
         finally:
             await self._hub.part(self, goodbye=goodbye)
+
+
+async def _gathered(
+    outcomes: Sequence[Outcome | asyncio.Future[Receipt] | None],
+    posting: asyncio.Future[Sequence[Outcome]] | None,
+) -> list[Outcome]:
+    """Wait for what was queued, and put each outcome where its message was."""
+    posted = iter(await posting if posting is not None else ())
+    gathered: list[Outcome] = []
+    for outcome in outcomes:
+        if outcome is None:
+            gathered.append(next(posted))
+        elif isinstance(outcome, asyncio.Future):
+            try:
+                gathered.append(await outcome)
+            except AgentCanvasError as refusal:
+                gathered.append(refusal)
+        else:
+            gathered.append(outcome)
+    return gathered
 
 
 def _is_vague(envelope: Envelope) -> bool:

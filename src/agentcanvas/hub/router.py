@@ -33,7 +33,7 @@ def to_one(
         envelope=envelope,
         session=session,
         key=key_of(envelope.id),
-        digest=fingerprint(content),
+        digest=_digest(envelope, content, on_behalf_of, breaches),
         band=band_of(envelope.priority),
         copies=(Copy(recipient, envelope, content),),
         on_behalf_of=on_behalf_of,
@@ -58,7 +58,7 @@ def to_all(
         envelope=envelope,
         session=session,
         key=key_of(envelope.id),
-        digest=fingerprint(content),
+        digest=_digest(envelope, content, on_behalf_of, breaches),
         band=band_of(envelope.priority),
         copies=tuple(copies),
         broadcast=content,
@@ -70,6 +70,16 @@ def to_all(
 def key_of(message_id: str) -> int:
     """Return what messages are looked up by."""
     return fingerprint(message_id.encode())
+
+
+def _digest(
+    envelope: Envelope,
+    content: bytes,
+    on_behalf_of: OnBehalfOf | UnsetType,
+    breaches: tuple[str, ...],
+) -> int:
+    """Return what a repeat is known by; a remark on its clock says something else each time."""
+    return fingerprint(posted(envelope, on_behalf_of) if breaches else content)
 
 
 def _copy_for(recipient: str, envelope: Envelope, session: str) -> Envelope:

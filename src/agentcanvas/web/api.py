@@ -69,9 +69,7 @@ class Api:
 
     async def server(self) -> v.ServerView:
         """Who answers here."""
-        head = await self._feed.head()
-        epoch = await self._feed.epoch()
-        return v.ServerView(self._version, os.getpid(), str(self._root), epoch, head)
+        return await server_view(self._feed, self._root, self._version)
 
     async def runs(self) -> v.RunsView:
         """All runs, the newest first."""
@@ -156,6 +154,11 @@ class Api:
     async def answer(self, path: v.AskPath, body: PersonAnswer) -> None:
         """Answer one of them."""
         await self._office.answer(path.ask_id, body)
+
+
+async def server_view(feed: Feed, root: Path, version: str) -> v.ServerView:
+    """Who answers for a folder."""
+    return v.ServerView(version, os.getpid(), str(root), await feed.epoch(), await feed.head())
 
 
 def _entry_line(entry: TranscriptEntry) -> bytes:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Mount
+from starlette.routing import BaseRoute, Mount
 from starlette.types import Receive, Scope, Send
 
 from agentcanvas.clock import Clock, SystemClock
@@ -23,16 +24,22 @@ from agentcanvas.errors import (
 from agentcanvas.hub.office import HubOffice
 from agentcanvas.runs.office import Office
 from agentcanvas.store import Store
+from agentcanvas.web import views as v
+from agentcanvas.web.agent_socket import AgentSocket
 from agentcanvas.web.answers import refusal
-from agentcanvas.web.api import Api
+from agentcanvas.web.api import Api, server_view
+from agentcanvas.web.doors import Doors
 from agentcanvas.web.feed import Feed
 from agentcanvas.web.following import Following
 from agentcanvas.web.guard import Guard
 from agentcanvas.web.hub_api import HubApi
+from agentcanvas.web.operation import operation
 from agentcanvas.web.page import page_route
 from agentcanvas.web.use import Use
 
 PREFIX = "/api/v1"
+OPEN_PATHS = (f"{PREFIX}/messages", f"{PREFIX}/blobs/")
+"""What agents ask for with tokens of their own."""
 
 
 class WebApp:
@@ -64,15 +71,71 @@ def build_app(
     clock: Clock | None = None,
     use: Use | None = None,
     hub_office: HubOffice | None = None,
+    doors: Doors | None = None,
 ) -> WebApp:
-    """Everything under one address; ``static`` is the folder of the built interface, if any."""
+    """A workspace's server; ``static`` is the folder of the built interface, if any.
+
+    With ``doors`` agents of other processes may join.
+    """
     clock = clock or SystemClock()
     ending = asyncio.Event()
     feed = Feed(store)
     routes = Api(office, feed, clock=clock, ending=ending, root=root, version=version).routes()
     if hub_office is not None:
         routes += HubApi(hub_office, Following(feed, clock=clock, ending=ending)).routes()
+    return _guarded(
+        [Mount(PREFIX, routes=routes), page_route(static, office, root)],
+        token=token,
+        clock=clock,
+        ending=ending,
+        use=use,
+        doors=doors,
+    )
 
+
+def build_hub_app(
+    hub_office: HubOffice,
+    doors: Doors,
+    store: Store,
+    *,
+    token: str,
+    root: Path,
+    version: str,
+    clock: Clock,
+    hosts: Collection[str] = (),
+    any_address: bool = False,
+) -> WebApp:
+    """A hub's own server: its doors, its office, and who answers here."""
+    ending = asyncio.Event()
+    feed = Feed(store)
+
+    async def server() -> v.ServerView:
+        """Who answers here."""
+        return await server_view(feed, root, version)
+
+    routes = HubApi(hub_office, Following(feed, clock=clock, ending=ending)).routes()
+    return _guarded(
+        [Mount(PREFIX, routes=[operation("GET", "/server", server), *routes])],
+        token=token,
+        clock=clock,
+        ending=ending,
+        doors=doors,
+        hosts=hosts,
+        any_address=any_address,
+    )
+
+
+def _guarded(
+    routes: Sequence[BaseRoute],
+    *,
+    token: str,
+    clock: Clock,
+    ending: asyncio.Event,
+    use: Use | None = None,
+    doors: Doors | None = None,
+    hosts: Collection[str] = (),
+    any_address: bool = False,
+) -> WebApp:
     async def refuse(request: Request, error: Exception) -> Response:
         answer = refusal(request, _ours(request, error), clock)
         if isinstance(error, HTTPException) and error.headers:
@@ -80,10 +143,19 @@ def build_app(
         return answer
 
     app = Starlette(
-        routes=[Mount(PREFIX, routes=routes), page_route(static, office, root)],
+        routes=routes,
         exception_handlers={HTTPException: refuse, AgentCanvasError: refuse, Exception: refuse},
     )
-    return WebApp(Guard(app, token=token, clock=clock), ending, use or Use(clock))
+    guard = Guard(
+        app,
+        token=token,
+        clock=clock,
+        hosts=hosts,
+        any_address=any_address,
+        open_paths=OPEN_PATHS if doors is not None else (),
+        socket=AgentSocket(doors) if doors is not None else None,
+    )
+    return WebApp(guard, ending, use or Use(clock))
 
 
 def _ours(request: Request, error: Exception) -> AgentCanvasError:

@@ -1,5 +1,7 @@
 """Who may come in: the right host, the right origin, the right token.
 
+Doors for agents ask for a token of their own; here they are only held to host and origin.
+
 A server on loopback is reachable by every page that the user's browser shows. The Host check stops
 names that were made to point here, the Origin check stops other pages, also those of other local
 servers, and the token stops everybody else. Every answer leaves with headers that say how little a
@@ -9,6 +11,9 @@ browser may do with it.
 from __future__ import annotations
 
 import hmac
+import logging
+from collections.abc import Collection
+from ipaddress import ip_address
 from urllib.parse import urlencode
 
 from starlette.datastructures import MutableHeaders
@@ -18,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agentcanvas.clock import Clock
 from agentcanvas.errors import AgentCanvasError, PermissionDenied, Unauthenticated
+from agentcanvas.hub import frames
 from agentcanvas.web.answers import is_api, refusal
 
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
@@ -25,6 +31,7 @@ _HTTP_PORT = 80
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _TOKEN = "token"  # noqa: S105 - the name of a field
 _BEARER = "bearer"
+_log = logging.getLogger(__name__)
 
 _HEADERS = {
     "content-security-policy": (
@@ -41,17 +48,36 @@ _HEADERS = {
 
 
 class Guard:
-    """Stands before an app and lets in whom it should."""
+    """Stands before an app and lets in whom it should.
 
-    def __init__(self, app: ASGIApp, *, token: str, clock: Clock) -> None:
+    ``hosts`` are names by which it is reached beside those of loopback; with ``any_address`` also
+    by any number. ``open_paths`` begin what has guards of its own, and ``socket`` is the door for
+    WebSockets, if there is one.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        token: str,
+        clock: Clock,
+        hosts: Collection[str] = (),
+        any_address: bool = False,
+        open_paths: tuple[str, ...] = (),
+        socket: ASGIApp | None = None,
+    ) -> None:
         self._app = app
         self._token = token
         self._clock = clock
+        self._names = (*_NAMES, *hosts)
+        self._any_address = any_address
+        self._open_paths = open_paths
+        self._socket = socket
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse, redirect or pass on."""
-        if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1008, "reason": "not offered"})
+        if scope["type"] == "websocket":
+            await self._guard_socket(scope, receive, send)
             return
 
         async def send_guarded(message: Message) -> None:
@@ -68,14 +94,51 @@ class Guard:
             answer = refusal(request, error, self._clock)
         await answer(scope, receive, send_guarded)
 
+    async def _guard_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        reason = "not offered"
+        if self._socket is not None and scope["path"] == frames.PATH:
+            try:
+                self._check_source(HTTPConnection(scope))
+            except AgentCanvasError as error:
+                reason = "host or origin not accepted"
+                _log.info("a connection was refused: %s", error)
+            else:
+                await self._socket(scope, receive, send)
+                return
+        await send({"type": "websocket.close", "code": 1008, "reason": reason})
+
+    def _check_source(self, connection: HTTPConnection) -> str | None:
+        """Refuse a wrong host or origin; tell the origin, if one is named."""
+        host = connection.headers.get("host", "").lower()
+        if not self._is_ours(host, _port(connection)):
+            raise PermissionDenied(
+                f"This server answers to {', '.join(self._names[:2])} and {self._names[2]} on its "
+                f"own port, not to {host or 'a request without a Host header'}."
+            )
+        origin = connection.headers.get("origin")
+        if origin is not None and not self._is_from_here(origin, host, _port(connection)):
+            raise PermissionDenied(f"Requests from {origin} are not accepted here.")
+        return origin
+
+    def _is_ours(self, host: str, port: int) -> bool:
+        name, colon, said = host.rpartition(":")
+        if not colon or said.endswith("]"):
+            name, said = host, str(_HTTP_PORT)
+        if said != str(port):
+            return False
+        return name in self._names or (self._any_address and _is_address(name))
+
+    def _is_from_here(self, origin: str, host: str, port: int) -> bool:
+        if origin == f"http://{host}":
+            return True
+        scheme, _, named = origin.partition("://")
+        # A page may be open under one of our names while it asks under another.
+        return scheme == "http" and not _is_remote(named) and self._is_ours(named, port)
+
     def _examined(self, request: Request) -> Response | None:
         """None to let it in; an answer to send somebody on with a cookie."""
-        here = self._hosts(request)
-        _check_host(request, here)
-        origin = request.headers.get("origin")
-        if origin is not None and origin not in {f"http://{host}" for host in here}:
-            raise PermissionDenied(f"Requests from {origin} are not accepted here.")
-        if self._has_bearer(request):
+        origin = self._check_source(request)
+        if request.url.path.startswith(self._open_paths) or self._has_bearer(request):
             return None
         if _TOKEN in request.query_params and not is_api(request):
             return self._welcome(request)
@@ -87,11 +150,6 @@ class Guard:
         if origin is None and request.method not in _READING:
             raise PermissionDenied("A change must say where it comes from: send the Origin header.")
         return None
-
-    def _hosts(self, connection: HTTPConnection) -> set[str]:
-        port = _port(connection)
-        bare = set(_NAMES) if port == _HTTP_PORT else set()
-        return bare | {f"{name}:{port}" for name in _NAMES}
 
     def _has_bearer(self, request: Request) -> bool:
         scheme, _, shown = request.headers.get("authorization", "").partition(" ")
@@ -117,13 +175,18 @@ class Guard:
         return answer
 
 
-def _check_host(request: Request, here: set[str]) -> None:
-    host = request.headers.get("host", "").lower()
-    if host not in here:
-        raise PermissionDenied(
-            f"This server answers to 127.0.0.1, localhost and [::1] on its own port, not to "
-            f"{host or 'a request without a Host header'}."
-        )
+def _is_remote(host: str) -> bool:
+    """Whether a host is a number that is not this machine's own."""
+    name = host.rpartition(":")[0] or host
+    return name not in _NAMES and _is_address(name)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return False
+    return True
 
 
 def _cookie(request: Request) -> str:

@@ -39,8 +39,7 @@ def operation(method: str, path: str, handler: Handler, *, status: int = 200) ->
 
     async def endpoint(request: Request) -> Response:
         parts: dict[str, Any] = {
-            name: _converted(_TEXT_PARTS[name](request), kind, name)
-            for name, kind in wanted.items()
+            name: converted(_TEXT_PARTS[name](request), kind, name) for name, kind in wanted.items()
         }
         if body_decoder is not None:
             parts[_BODY] = _decoded(await read_body(request), body_decoder)
@@ -80,7 +79,8 @@ def _decoded(body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
         raise ProtocolError(f"The body is not JSON: {error}.") from None
 
 
-def _converted(values: dict[str, str], kind: Any, part: str) -> Any:
+def converted(values: dict[str, str], kind: Any, part: str) -> Any:
+    """Text from a part of a request as what is wanted of it, or a refusal naming the field."""
     try:
         return msgspec.convert(values, type=kind, strict=False)
     except msgspec.ValidationError as error:

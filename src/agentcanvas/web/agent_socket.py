@@ -1,0 +1,108 @@
+"""The WebSocket door: ``/agent/ws``, a raw ASGI application, since every message goes through it.
+
+Who may come in is decided here; what is said from then on is ``socket_session``'s.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from urllib.parse import parse_qsl
+
+from msgspec import Meta, Struct
+from starlette.types import Receive, Scope, Send
+
+from agentcanvas.errors import AgentCanvasError
+from agentcanvas.hub.hub import Link
+from agentcanvas.protocol.dialect import DialectName
+from agentcanvas.web import problems
+from agentcanvas.web.doors import Credentials, Doors
+from agentcanvas.web.operation import JSON, converted
+from agentcanvas.web.socket_session import SocketSession, close_reason
+
+SUBPROTOCOL = "agentcanvas"
+_TOKEN_PREFIX = "token."  # noqa: S105 - how a sub-protocol that holds one begins
+_REFUSED = 1008
+
+
+class ConnectQuery(Struct, frozen=True):
+    """How an agent connects; ``capabilities`` are separated by commas.
+
+    Messages come in ``dialect``, by default in the one that the agent spoke last. With ``ack=auto``
+    each counts as taken over once it was sent.
+    """
+
+    agent_id: str | None = None
+    auth_token: str | None = None
+    instance: Annotated[str, Meta(max_length=200)] = ""
+    dialect: DialectName | None = None
+    capabilities: Annotated[str, Meta(max_length=10_000)] = ""
+    window: Annotated[int, Meta(ge=1, le=1024)] = 64
+    ack: Literal["explicit", "auto"] = "explicit"
+
+
+class AgentSocket:
+    """Lets agents in and works for each until it leaves."""
+
+    def __init__(self, doors: Doors) -> None:
+        self._doors = doors
+        self.connections = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        await receive()
+        try:
+            query, link = await self._let_in(scope)
+        except AgentCanvasError as refusal:
+            await self._refuse(refusal, scope, send)
+            return
+        session = SocketSession(
+            self._doors, link, send, dialect=query.dialect, acks_by_itself=query.ack == "auto"
+        )
+        goodbye = False
+        self.connections += 1
+        try:
+            chosen = SUBPROTOCOL if SUBPROTOCOL in scope.get("subprotocols", ()) else None
+            await send({"type": "websocket.accept", "subprotocol": chosen})
+            goodbye = await session.serve(receive)
+        finally:
+            self.connections -= 1
+            session.end()
+            await link.close(goodbye=goodbye)
+
+    async def _let_in(self, scope: Scope) -> tuple[ConnectQuery, Link]:
+        asked = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+        query: ConnectQuery = converted(asked, ConnectQuery, "query")
+        principal = await self._doors.recognise(_credentials(asked, scope))
+        link = await self._doors.hub.connect(
+            principal,
+            instance=query.instance,
+            capabilities=[each for each in query.capabilities.split(",") if each],
+            window=query.window,
+        )
+        return query, link
+
+    async def _refuse(self, refusal: AgentCanvasError, scope: Scope, send: Send) -> None:
+        if "websocket.http.response" not in scope.get("extensions", {}):
+            reason = close_reason(str(refusal))
+            await send({"type": "websocket.close", "code": _REFUSED, "reason": reason})
+            return
+        headers = [(b"content-type", JSON.encode())]
+        status = problems.status_of(refusal)
+        start = {"type": "websocket.http.response.start", "status": status, "headers": headers}
+        await send(start)
+        body = self._doors.refusal(refusal)
+        await send({"type": "websocket.http.response.body", "body": body})
+
+
+def _credentials(asked: dict[str, str], scope: Scope) -> Credentials:
+    """Read what is shown; a sub-protocol is the way of browsers, which cannot set headers."""
+    headers = {
+        name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
+    }
+    shown = Credentials.of(asked, headers)
+    if "authorization" in headers:
+        return shown
+    for offered in scope.get("subprotocols", ()):
+        if offered.startswith(_TOKEN_PREFIX):
+            return Credentials(shown.agent, offered.removeprefix(_TOKEN_PREFIX))
+    return shown

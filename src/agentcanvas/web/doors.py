@@ -1,0 +1,105 @@
+"""What the doors for agents have in common: who comes in, what is let through, what is refused.
+
+How bytes arrive is told by ``agent_socket`` and ``messages``; what becomes of a message is the
+hub's matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Struct
+
+from agentcanvas.clock import Clock
+from agentcanvas.errors import AgentCanvasError, PermissionDenied
+from agentcanvas.hub.doors import Admitted, SealDoor, admit
+from agentcanvas.hub.frames import without_delivery
+from agentcanvas.hub.guard import Principal, PrincipalKind
+from agentcanvas.hub.hub import Hub
+from agentcanvas.hub.intake import DEFAULT_SESSION
+from agentcanvas.hub.tokens import Tokens, signing_key, token_id
+from agentcanvas.protocol.dialect import DialectName, Reading, detect
+from agentcanvas.protocol.dialects import DIALECTS
+from agentcanvas.protocol.seal import Keyring, ReplayGuard
+from agentcanvas.protocol.wire_errors import to_body
+
+_BEARER = "bearer"
+
+
+class Credentials(Struct, frozen=True):
+    """What somebody shows at a door: the name it claims, and a token."""
+
+    agent: str | None
+    token: str | None
+
+    @classmethod
+    def of(cls, query: Mapping[str, str], headers: Mapping[str, str]) -> Credentials:
+        """Read them; a header is preferred, since addresses end up in logs."""
+        scheme, _, shown = headers.get("authorization", "").partition(" ")
+        token = shown.strip() if scheme.lower() == _BEARER else None
+        return cls(query.get("agent_id"), token or query.get("auth_token"))
+
+
+class Doors:
+    """The doors of one hub."""
+
+    def __init__(
+        self, hub: Hub, tokens: Tokens, clock: Clock, *, seal: SealDoor | None = None
+    ) -> None:
+        self.hub = hub
+        self.tokens = tokens
+        self.clock = clock
+        self.limits = hub.limits.message
+        self._seal = seal or SealDoor(Keyring(), ReplayGuard(hub.limits.replay.window_s * 1000))
+        self._keys: set[str] = set()
+
+    async def recognise(self, shown: Credentials) -> Principal:
+        """Tell who is at the door, or raise ``PermissionDenied``; agents are known from then on."""
+        principal = self.tokens.authenticate(shown.token, claimed=shown.agent)
+        if principal.kind not in (PrincipalKind.AGENT, PrincipalKind.PERSON):
+            raise PermissionDenied(
+                f"{principal.id} has no inbox here; use the token of an agent or a person."
+            )
+        self._learn_key(principal, shown.token or "")
+        if not self._is_member(principal.id):
+            await self.hub.sessions.join(DEFAULT_SESSION, principal.id)
+        return principal
+
+    def admit(self, raw: bytes, principal: Principal) -> tuple[Admitted, DialectName]:
+        """Take a message in from the wire, or raise why not; tell in which dialect it came."""
+        spoken = DialectName.MAC
+
+        def read(data: bytes) -> Reading:
+            nonlocal spoken
+            spoken = detect(data)
+            return DIALECTS[spoken].decode(data)
+
+        admitted = admit(
+            raw,
+            sender=principal.id,
+            decode=read,
+            seal=self._seal,
+            limits=self.limits,
+            now_ms=self.clock.now_ms(),
+        )
+        if admitted.envelope.fragments:
+            envelope = without_delivery(admitted.envelope)
+            admitted = msgspec.structs.replace(admitted, envelope=envelope)
+        return admitted, spoken
+
+    def refusal(
+        self, error: AgentCanvasError, about: str | None = None, *, ref: int | None = None
+    ) -> bytes:
+        """Write a refusal as a MAC ERROR message; it is ``about`` a message, or about a word."""
+        return to_body(error, time=self.clock.now(), about=about, ref=ref)
+
+    def _is_member(self, name: str) -> bool:
+        session = self.hub.sessions.get(DEFAULT_SESSION)
+        return session is not None and session.has(name)
+
+    def _learn_key(self, principal: Principal, token: str) -> None:
+        id_ = token_id(token)
+        if id_ is not None and id_ not in self._keys:
+            self._keys.add(id_)
+            self._seal.keyring.add(signing_key(token, principal.id))

@@ -1,0 +1,278 @@
+"""One agent's WebSocket, from its first frame to its last.
+
+What arrives in one turn of the event loop is handed to the hub together and answered together. An
+agent that does not read is not written to: only what the socket's buffer takes is held for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Coroutine, Sequence
+from contextlib import suppress
+from typing import Any
+
+from starlette.types import Message, Receive, Send
+
+from agentcanvas.errors import AgentCanvasError, Disconnected, Replaced
+from agentcanvas.hub import frames
+from agentcanvas.hub.broker import Outcome, Parcel, Receipt, Settlement
+from agentcanvas.hub.frames import Word
+from agentcanvas.hub.hub import Link
+from agentcanvas.protocol.dialect import DialectName
+from agentcanvas.protocol.dialects import encode
+from agentcanvas.protocol.envelope import Envelope
+from agentcanvas.web.doors import Doors
+
+_GOODBYES = frozenset({1000, 1001})
+_GOING_AWAY, _FAILED = 1001, 1011
+_REASON_BYTES = 123
+"""A close frame holds no more."""
+
+_MESSAGES_ON_WAY = 1024
+_BYTES_ON_WAY = 4 * 1024 * 1024
+"""How much of one agent may be on its way to the disk; beyond, nothing more is read from it."""
+
+_PARCELS_AT_ONCE = 64
+_BYTES_AHEAD = 512 * 1024
+"""About how much is taken from the inbox before the socket has taken it."""
+
+_HOW = {"ack": Settlement.TAKEN, "nack": Settlement.FAILED, "hold": Settlement.HELD}
+_log = logging.getLogger(__name__)
+
+
+class SocketSession:
+    """Reads, answers and delivers."""
+
+    def __init__(
+        self,
+        doors: Doors,
+        link: Link,
+        send: Send,
+        *,
+        dialect: DialectName | None = None,
+        acks_by_itself: bool = False,
+    ) -> None:
+        self._doors = doors
+        self._link = link
+        self._send = send
+        self._dialect = dialect
+        self._spoken = DialectName.MAC
+        self._acks_by_itself = acks_by_itself
+        self._came: list[bytes] = []
+        self._handing_in = False
+        self._messages_on_way = self._bytes_on_way = 0
+        self._room = asyncio.Event()
+        self._in_hand = _InHand()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def serve(self, receive: Receive) -> bool:
+        """Work until the connection ends; tell whether the agent said goodbye."""
+        self._beside(self._hand_out())
+        while True:
+            message = await receive()
+            if message["type"] == "websocket.disconnect":
+                return message.get("code") in _GOODBYES
+            self._take(message)
+            while self._messages_on_way >= _MESSAGES_ON_WAY or self._bytes_on_way >= _BYTES_ON_WAY:
+                self._room.clear()
+                await self._room.wait()
+
+    def end(self) -> None:
+        """Stop whatever still goes on; what was handed in is kept all the same."""
+        for task in self._tasks:
+            task.cancel()
+
+    def _beside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        wrong = None if task.cancelled() else task.exception()
+        if wrong is None or isinstance(wrong, OSError):  # that is: the other side has gone
+            return
+        _log.error("a connection of %s failed", self._link.principal.id, exc_info=wrong)
+        self._beside(self._close(_FAILED, "Something failed inside the hub."))
+
+    # -- from the agent --------------------------------------------------------------------------
+
+    def _take(self, message: Message) -> None:
+        """Note a frame; all that come in this turn of the loop are handed in together."""
+        text = message.get("text")
+        frame: bytes = text.encode() if text is not None else message["bytes"]
+        self._came.append(frame)
+        self._messages_on_way += 1
+        self._bytes_on_way += len(frame)
+        if not self._handing_in:
+            self._handing_in = True
+            self._beside(self._hand_in())
+
+    async def _hand_in(self) -> None:
+        """Hand in what has come, batch after batch, in the order it came."""
+        try:
+            while self._came:
+                batch, self._came = self._came, []
+                refused: list[bytes] = []
+                admitted = self._admitted(batch, refused)
+                ids = [envelope.id for envelope, _ in admitted]
+                try:
+                    outcomes = await self._link.submit(admitted)
+                except Disconnected:
+                    return  # whoever hands out says so
+                except AgentCanvasError as failure:
+                    outcomes = _all(failure, len(ids))
+                self._beside(self._answer(outcomes, ids, refused, batch))
+        finally:
+            self._handing_in = False
+
+    def _admitted(
+        self, batch: Sequence[bytes], refused: list[bytes]
+    ) -> list[tuple[Envelope, tuple[str, ...]]]:
+        """Read a batch; words are carried out, and refusals written, on the way."""
+        admitted = []
+        for frame in batch:
+            try:
+                if frames.is_word(frame):
+                    self._hear(frames.read_word(frame))
+                    continue
+                found, self._spoken = self._doors.admit(frame, self._link.principal)
+            except AgentCanvasError as refusal:
+                about = frames.id_in(frame, self._doors.limits)
+                refused.append(self._doors.refusal(refusal, about))
+                continue
+            admitted.append((found.envelope, found.breaches))
+        return admitted
+
+    async def _answer(
+        self,
+        outcomes: Awaitable[list[Outcome]],
+        ids: Sequence[str],
+        refused: list[bytes],
+        batch: Sequence[bytes],
+    ) -> None:
+        """Say what became of a batch, once it is on disk."""
+        try:
+            kept: list[Receipt] = []
+            for id_, outcome in zip(ids, await outcomes, strict=True):
+                if isinstance(outcome, Receipt):
+                    kept.append(outcome)
+                else:
+                    refused.append(self._doors.refusal(outcome, id_))
+            if kept:
+                await self._say(frames.write_receipts(kept))
+            for frame in refused:
+                await self._say(frame)
+        finally:
+            self._messages_on_way -= len(batch)
+            self._bytes_on_way -= sum(map(len, batch))
+            self._room.set()
+
+    # -- about parcels ---------------------------------------------------------------------------
+
+    def _hear(self, word: Word) -> None:
+        """Begin to do what a word says; several of one turn share a commit."""
+        self._beside(self._settle(word))
+
+    async def _settle(self, word: Word) -> None:
+        news = 0
+        try:
+            for name, how in _HOW.items():
+                numbers = self._in_hand.numbers(getattr(word, name))
+                if numbers:
+                    news += await self._link.settle(numbers, how)
+                if how is not Settlement.HELD:
+                    self._in_hand.drop(numbers)
+        except Disconnected:
+            return
+        except AgentCanvasError as failure:
+            await self._say(self._doors.refusal(failure, ref=word.ref))
+            return
+        if word.ref is not None:
+            await self._say(frames.write_settled(word.ref, news))
+
+    # -- to the agent ----------------------------------------------------------------------------
+
+    async def _hand_out(self) -> None:
+        """Send what there is for the agent, as fast as it reads."""
+        most = _PARCELS_AT_ONCE
+        try:
+            while True:
+                parcels = await self._link.receive(most)
+                size = 0
+                for parcel in parcels:
+                    size += await self._deliver(parcel)
+                if self._acks_by_itself:
+                    numbers = [parcel.number for parcel in parcels]
+                    await self._link.settle(numbers, Settlement.TAKEN)
+                most = max(1, min(_PARCELS_AT_ONCE, _BYTES_AHEAD * len(parcels) // (size + 1)))
+        except Replaced as reason:
+            await self._close(frames.REPLACED, str(reason))
+        except Disconnected as reason:
+            await self._close(_GOING_AWAY, str(reason))
+        except AgentCanvasError as failure:
+            await self._close(_FAILED, str(failure))
+
+    async def _deliver(self, parcel: Parcel) -> int:
+        try:
+            message = encode(parcel.envelope, self._dialect or self._spoken)
+        except AgentCanvasError as refusal:  # tried again, and in the end a dead letter
+            _log.warning("message %s cannot be delivered: %s", parcel.envelope.id, refusal.code)
+            await self._link.settle([parcel.number], Settlement.FAILED)
+            return 0
+        frame = frames.write_delivered(message, frames.delivery_of(parcel))
+        if not self._acks_by_itself:
+            self._in_hand.add(parcel)
+        await self._say(frame)
+        return len(frame)
+
+    async def _say(self, frame: bytes) -> None:
+        await self._send({"type": "websocket.send", "text": frame.decode()})
+
+    async def _close(self, code: int, reason: str) -> None:
+        with suppress(Exception):  # it may be closed from the other side already
+            message = {"type": "websocket.close", "code": code, "reason": close_reason(reason)}
+            await self._send(message)
+
+
+class _InHand:
+    """Parcels in an agent's hands, for those who name them by the ids of their messages."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, list[int]] = {}
+        self._ids: dict[int, str] = {}
+
+    def add(self, parcel: Parcel) -> None:
+        id_ = parcel.envelope.id
+        self._numbers.setdefault(id_, []).append(parcel.number)
+        self._ids[parcel.number] = id_
+
+    def numbers(self, named: Sequence[int | str]) -> list[int]:
+        """Return the numbers; of several messages with one id it means the first that came."""
+        numbers = []
+        for name in named:
+            if isinstance(name, int):
+                numbers.append(name)
+            elif name in self._numbers:
+                numbers.append(self._numbers[name][0])
+        return numbers
+
+    def drop(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            id_ = self._ids.pop(number, None)
+            if id_ is None:
+                continue
+            same = self._numbers[id_]
+            same.remove(number)
+            if not same:
+                del self._numbers[id_]
+
+
+async def _all(failure: AgentCanvasError, number: int) -> list[Outcome]:
+    return [failure] * number
+
+
+def close_reason(sentence: str) -> str:
+    """Cut a sentence to what a close frame can hold."""
+    return sentence.encode()[:_REASON_BYTES].decode(errors="ignore")

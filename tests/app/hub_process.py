@@ -1,0 +1,69 @@
+"""A hub in a process of its own, as a user starts it, for tests that need a real one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+from agentcanvas.app.hub import OpenHub
+from agentcanvas.app.hub_office import open_hub_office
+from agentcanvas.app.hub_server import serve_hub
+from agentcanvas.app.server import ServerInfo
+from agentcanvas.clock import Clock
+from agentcanvas.hub.office import TokenOrder
+
+HUB = "AgentCanvas hub is at "
+
+
+async def tokens_for(folder: Path, *names: str) -> dict[str, str]:
+    """Make tokens in the folder of a hub that does not run."""
+    async with open_hub_office(folder, make=True) as (office, _):
+        return {name: (await office.new_token(TokenOrder(name=name))).text for name in names}
+
+
+@contextmanager
+def hub_process(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Run ``agentcanvas hub`` until the block ends; give its address."""
+    child = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "from agentcanvas.cli import main; main()",
+            "hub",
+            "--port=0",
+            f"--data={folder}",
+            *options,
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert child.stdout is not None
+    with child.stdout:
+        line = child.stdout.readline()
+        try:
+            assert line.startswith(HUB), line
+            yield line.removeprefix(HUB).strip(), child
+        finally:
+            if child.poll() is None:
+                child.send_signal(signal.SIGTERM)
+            child.wait()
+
+
+@asynccontextmanager
+async def hub_beside(
+    folder: Path, *, clock: Clock | None = None
+) -> AsyncIterator[tuple[ServerInfo, OpenHub]]:
+    """Serve a hub in this process, on a free port."""
+    async with serve_hub(folder, port=0, clock=clock) as served:
+        yield served
+
+
+def ws(url: str) -> str:
+    """The address of the WebSocket door's server."""
+    return url.replace("http://", "ws://", 1)
