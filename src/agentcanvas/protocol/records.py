@@ -87,9 +87,12 @@ class FailureClass(StrEnum):
 
     AUTH = "auth"
     RATE_LIMIT = "rate_limit"
+    QUOTA = "quota"
+    MODEL_NOT_FOUND = "model_not_found"
     SERVER = "server"
     NETWORK = "network"
     TIMEOUT = "timeout"
+    STALLED = "stalled"
     TURN_LIMIT = "turn_limit"
     DENIED = "denied"
     CANCELLED = "cancelled"
