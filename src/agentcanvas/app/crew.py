@@ -17,6 +17,7 @@ from agentcanvas.agents.host import Host, Member, asker
 from agentcanvas.agents.runtime import Runtime
 from agentcanvas.agents.runtimes.command import CommandRuntime
 from agentcanvas.agents.runtimes.human import HumanRuntime
+from agentcanvas.agents.runtimes.model import ModelRuntime, read_options
 from agentcanvas.agents.runtimes.python import PythonRuntime
 from agentcanvas.agents.runtimes.script import ScriptRuntime, load_script
 from agentcanvas.app.lines import Extension, Lines
@@ -107,12 +108,21 @@ class LocalCrew:
                 return ScriptRuntime(script, self._clock, call.confinement, ask_member=ask)
             case "python" if said.call is not None:
                 return PythonRuntime(_function(said.call), self._clock)
+            case "model" if said.model is not None:
+                return ModelRuntime(
+                    said.model,
+                    call.confinement,
+                    self._clock,
+                    url=said.url,
+                    key_env=said.key_env,
+                    options=read_options(said.options, agent.id),
+                )
             case "human":
                 person = said.options.get("person", "you")
                 return HumanRuntime(str(person), call.ask_person, self._clock)
         raise FlowError(
             f"The runtime '{said.kind}' of {agent.id} is not available; use command, script, "
-            "python or human, and say what to run."
+            "python, model or human, and say what to run."
         )
 
 
@@ -123,15 +133,23 @@ def check_crew(agents: tuple[Agent, ...], workspace: Path, functions: Container[
             continue
         way_out(agent)
         said = agent.runtime or Said()
-        known = {"command": said.command, "script": said.script, "python": said.call, "human": True}
+        known = {
+            "command": said.command,
+            "script": said.script,
+            "python": said.call,
+            "model": said.model,
+            "human": True,
+        }
         if not known.get(said.kind):
             raise FlowError(
                 f"The runtime '{said.kind}' of {agent.id} is not available, or lacks what it "
-                "needs; use command (with command:), script (with script:), python (with call:) "
-                "or human."
+                "needs; use command (with command:), script (with script:), python (with call:), "
+                "model (with model:) or human."
             )
         if said.script is not None:
             load_script(workspace / said.script)
+        if said.kind == "model":
+            read_options(said.options, agent.id)
 
 
 def _seconds(ms: int | None, default: float | None) -> float | None:

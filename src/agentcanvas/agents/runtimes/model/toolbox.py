@@ -211,7 +211,9 @@ class Toolbox:
 
     async def _search(self, given: Search) -> Answered:
         where = self._there(given.path).relative_to(self._view.tree.resolve())
-        argv = ("grep", "-rnIE", "--exclude-dir=.git", "-e", given.pattern, "--", f"./{where}")
+        # With no folder named, grep names files without a "./" before them.
+        place = () if where == Path() else ("--", f"./{where}")
+        argv = ("grep", "-rnIE", "--exclude-dir=.git", "-e", given.pattern, *place)
         answer = await self._confined(argv, f"'{given.pattern}'", _SEARCH_S)
         if answer.exit_code == _NOTHING_FOUND:
             return Answered("Nothing matches.")

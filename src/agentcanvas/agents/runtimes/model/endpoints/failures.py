@@ -5,7 +5,6 @@ An exception is read by its shape (status, headers, body), so that one reading s
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -29,8 +28,8 @@ _BY_STATUS = {
 _QUOTA_WORDS = ("insufficient_quota", "billing", "credit balance", "exceeded your current quota")
 _FIRST_SERVER_ERROR = 500
 
-NOT_UNDERSTOOD = (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError)
-"""What a stream that is not what it should be makes the clients and readers raise."""
+NOT_UNDERSTOOD = (ValueError, TypeError, LookupError, AttributeError)
+"""What a stream that is not what it should be raises: the clients do not hold it to its types."""
 
 ADVICE = {
     FailureClass.AUTH: "check the key in the variable that keyEnv names",
