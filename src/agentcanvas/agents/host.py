@@ -247,6 +247,7 @@ class Host:
             env=self._member.env,
             timeout_s=_patient(self._member.timeout_s, order),
             silent_s=_patient(self._member.silent_s, order),
+            session_id=order.session_id or None,
         )
 
     # -- signs of life ---------------------------------------------------------------------------
@@ -365,6 +366,7 @@ def _task_result(task: Any, result: TurnResult, handed_in: HandedIn | None) -> T
         proposal=handed_in.ref if handed_in else UNSET,
         summary=handed_in.summary if handed_in else "",
         usage=result.usage,
+        session_id=result.session_id or "",
         failure=result.error_class or UNSET,
         timed_out=result.outcome in (Outcome.TIMEOUT, Outcome.STALLED),
         notes=(*result.notes, *(handed_in.notes if handed_in else ())),

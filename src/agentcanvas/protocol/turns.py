@@ -32,7 +32,7 @@ class Order(Value, frozen=True, kw_only=True):
     ``attempt`` the tries that were cut off (D18). ``patience`` is how many times its usual time the
     turn may take (C1). ``generation`` is the frozen base (D7), ``on`` names patches, relative to
     the workspace, that are in work/ when it begins (D6). ``answer_schema`` is the JSON Schema
-    of a typed answer.
+    of a typed answer. ``session_id`` is a session of the agent's own to go on with.
     """
 
     message: str
@@ -47,6 +47,7 @@ class Order(Value, frozen=True, kw_only=True):
     access: Access = Access.NONE
     generation: Maybe[Count] = UNSET
     on: tuple[str, ...] = ()
+    session_id: str = ""
     answer_schema: Maybe[Raw] = UNSET
     rules: tuple[Rule, ...] = ()
     skills: tuple[Skill, ...] = ()
@@ -61,6 +62,7 @@ class Report(Value, frozen=True, kw_only=True):
     proposal: Maybe[ProposalRef] = UNSET
     summary: str = ""
     usage: Maybe[Usage] = UNSET
+    session_id: str = ""
     failure: Maybe[FailureClass] = UNSET
     timed_out: bool = False
     notes: tuple[str, ...] = ()

@@ -82,6 +82,7 @@ class Assignment:
         self._message = ask.message
         self._previous: list[AttemptSummary] = []
         self._generation: int | None = None
+        self._session = ""
 
     async def carry_out(self) -> Settled:
         """Work until the task is settled; a candidate is settled when its evidence is there."""
@@ -94,6 +95,7 @@ class Assignment:
             if not turn.ok or turn.report.proposal is UNSET:
                 return await self._without_proposal(key, turn)
             assert isinstance(turn.report.proposal, ProposalRef)
+            self._session = turn.report.session_id
             dossier = await self._examine(key, turn, turn.report.proposal, revision)
             if not self._ask.land:
                 return self._settled(turn.report.text, proposal=dossier.ref)
@@ -140,6 +142,7 @@ class Assignment:
                 return self._settled(dossier.summary, Fate.FAILED, landed.conflict, dossier.ref)
             ruling = Ruling(Outcome.REVISE, landed.conflict)
             self._generation = None
+            self._session = ""  # it knows files that are no longer so
             self._message = prompts.anew(self._ask.message, landed.conflict)
         else:
             self._message = prompts.revision(self._ask.message, ruling.reason)
@@ -191,6 +194,7 @@ class Assignment:
             access=Access.WORK,
             generation=generation,
             on=tuple(shelf.patch_of(run.ground.workspace, ref) for ref in ask.on),
+            session="" if again else self._session,
             scope=work.scope,
             testing_required=work.testing_required,
             acceptance_criteria=work.acceptance_criteria,

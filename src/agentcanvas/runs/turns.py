@@ -76,6 +76,8 @@ class TurnSpec(Struct, frozen=True, kw_only=True):
     access: Access = Access.NONE
     generation: int | None = None
     on: tuple[str, ...] = ()
+    session: str = ""
+    """The agent's own session of an earlier turn, to go on with."""
     schema: dict[str, Any] | None = None
     scope: tuple[str, ...] | None = None
     testing_required: bool = False
@@ -339,6 +341,8 @@ class Turns:
             access=spec.access,
             generation=UNSET if attempt.generation is None else attempt.generation,
             on=spec.on,
+            # What was cut off may have left its session in pieces: a new one then (D18).
+            session_id=spec.session if attempt.number == 1 else "",
             answer_schema=UNSET if spec.schema is None else freeze(spec.schema),
             rules=spec.rules,
         )
