@@ -67,7 +67,7 @@ def _prepare(folder: Path, *, make: bool) -> None:
         return
     if not make:
         raise ResourceError(
-            f"There is no hub in {folder}. Start one with: agentcanvas hub --data {folder}"
+            f"There is no hub in {folder}. Start one: agentcanvas hub --data {folder}"
         )
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)

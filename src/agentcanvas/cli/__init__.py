@@ -17,7 +17,10 @@ from agentcanvas._version import __version__
 from agentcanvas.errors import AgentCanvasError
 
 COMMANDS = {
+    "agents": "agentcanvas.cli.agents",
     "attach": "agentcanvas.cli.attach",
+    "audit": "agentcanvas.cli.audit",
+    "deadletters": "agentcanvas.cli.deadletters",
     "demo": "agentcanvas.cli.demo",
     "doctor": "agentcanvas.cli.doctor",
     "flow": "agentcanvas.cli.flow",
@@ -33,10 +36,14 @@ COMMANDS = {
     "runs": "agentcanvas.cli.runs",
     "sandbox": "agentcanvas.cli.sandbox",
     "schema": "agentcanvas.cli.schema",
+    "send": "agentcanvas.cli.send",
     "serve": "agentcanvas.cli.serve",
     "show": "agentcanvas.cli.show",
     "stop": "agentcanvas.cli.stop",
     "store": "agentcanvas.cli.store",
+    "tail": "agentcanvas.cli.tail",
+    "token": "agentcanvas.cli.token",
+    "trace": "agentcanvas.cli.trace",
     "transcript": "agentcanvas.cli.transcript",
     "trust": "agentcanvas.cli.trust",
     "undo": "agentcanvas.cli.undo",

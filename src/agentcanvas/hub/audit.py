@@ -87,6 +87,13 @@ class ExportedEntry(Struct, frozen=True):
     entry: Raw
 
 
+class Head(Struct, frozen=True):
+    """The last entry; number 0 when there is none."""
+
+    number: int = 0
+    hash: bytes = GENESIS
+
+
 _encode = msgspec.json.Encoder().encode
 _exported = msgspec.json.Decoder(ExportedEntry)
 
@@ -194,6 +201,28 @@ def verify(look: Snapshot) -> Break | None:
     if row is not None and row[0] >= expected:
         return Break(expected, "it is missing, with all that followed")
     return None
+
+
+def head(look: Snapshot) -> Head:
+    """Tell which entry is the last."""
+    row = look.one("SELECT number, hash FROM hub_audit ORDER BY number DESC LIMIT 1")
+    return Head(row[0], _blob(row[1])) if row else Head()
+
+
+def hash_at(look: Snapshot, number: int) -> bytes:
+    """Tell the hash of an entry; 0 is before the first, and one that is not there has none."""
+    if number == 0:
+        return GENESIS
+    rows = _page(look, number - 1, 1)
+    return rows[0][3] if rows and rows[0][0] == number else b""
+
+
+def head_of(line: bytes) -> Head:
+    """Tell which entry a line of an export is; none for no line."""
+    if not line:
+        return Head()
+    read = _exported.decode(line)
+    return Head(read.number, bytes.fromhex(read.hash))
 
 
 def export(look: Snapshot) -> Iterator[bytes]:

@@ -7,12 +7,19 @@ Each matter is done by the part of the hub that it belongs to; here it is put in
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import suppress
 from functools import partial
 
 from msgspec import UNSET, Raw
 
 from agentcanvas.clock import Clock
-from agentcanvas.errors import AgentNotFound, NotFound, PermissionDenied, ValidationError
+from agentcanvas.errors import (
+    AgentNotFound,
+    NotFound,
+    PermissionDenied,
+    StoreError,
+    ValidationError,
+)
 from agentcanvas.hub import chronicle, doors
 from agentcanvas.hub.broker import DeadLetter, Post, Receipt, Transacting
 from agentcanvas.hub.guard import Principal, PrincipalKind, is_agent, is_answer
@@ -66,8 +73,13 @@ class Keeper:
         issued = await self._tokens.issue(
             order.name, kind, scopes=order.scopes, permissions=order.permissions
         )
-        if kind is not PrincipalKind.DOOR:  # a door has no inbox
-            await self._hub.sessions.join(DEFAULT_SESSION, order.name)
+        try:
+            if kind is not PrincipalKind.DOOR:  # a door has no inbox
+                await self._hub.sessions.join(DEFAULT_SESSION, order.name)
+        except StoreError:
+            with suppress(StoreError):  # nobody will ever be told this token
+                await self._tokens.revoke(issued.id)
+            raise
         return NewToken(issued.id, order.name, issued.text)
 
     async def tokens(self) -> tuple[TokenLine, ...]:

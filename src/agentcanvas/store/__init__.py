@@ -6,7 +6,7 @@ What events and tables mean is left to those who own them.
 
 from __future__ import annotations
 
-from agentcanvas.store.backups import backup, check, restore
+from agentcanvas.store.backups import backup, check, read_file, restore
 from agentcanvas.store.events import Event
 from agentcanvas.store.limits import StoreLimits
 from agentcanvas.store.lock import OwnerLock
@@ -27,5 +27,6 @@ __all__ = [
     "Transaction",
     "backup",
     "check",
+    "read_file",
     "restore",
 ]

@@ -10,9 +10,10 @@ import errno
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from agentcanvas.clock import Clock, SystemClock
 from agentcanvas.errors import StoreDamaged, StoreError, StoreFull
@@ -24,7 +25,10 @@ from agentcanvas.store.database import (
     told_plainly,
 )
 from agentcanvas.store.lock import OwnerLock, lock_file
-from agentcanvas.store.migrations import give_an_identity, refuse_foreign
+from agentcanvas.store.migrations import MIGRATIONS, give_an_identity, refuse_foreign, version
+from agentcanvas.store.transaction import Snapshot
+
+T = TypeVar("T")
 
 _MOST_NAMED = 20
 
@@ -53,6 +57,21 @@ def check(path: Path) -> list[str]:
             refuse_foreign(connection, str(path))
             found = problems(connection)
         return found
+
+
+def read_file(path: Path, look: Callable[[Snapshot], T]) -> T:
+    """Run ``look`` on one committed state of a store, in use or not; nothing of it is changed."""
+    _refuse_missing(path)
+    where = str(path)
+    with told_plainly(where), closing(connect_reader(path)) as connection:
+        refuse_foreign(connection, where)
+        if version(connection) < MIGRATIONS[-1].number:
+            raise StoreError(
+                f"The store {where} is from an older AgentCanvas; use it once with this one, which "
+                "upgrades it."
+            )
+        connection.execute("BEGIN")
+        return look(Snapshot(connection, where=where))
 
 
 def backup(path: Path, to: Path) -> None:
