@@ -97,7 +97,7 @@ _ALL: Final = (
     _pattern(
         "sop_assembly_line",
         Topology.PIPELINE,
-        tuple(_one(stage, writes=True) for stage in _LINE),
+        tuple(_one(name, writes=name == "engineer") for name in _LINE),
         _chain(*_LINE),
         MaxRounds(4),
     ),
@@ -114,7 +114,7 @@ _ALL: Final = (
     _pattern(
         "critic_refiner_curator",
         Topology.P2P,
-        (_system("judge"), _one("critic"), _one("refiner", writes=True), _one("curator")),
+        (_system("judge"), _one("critic"), _one("refiner"), _one("curator")),
         _chain("judge", "critic", "refiner", "curator"),
         MaxRounds(3),
         _gate("converged"),
@@ -176,7 +176,7 @@ _ALL: Final = (
     _pattern(
         "router_targeted",
         Topology.ROUTER_TARGETED,
-        (_system("router"), _many("agent", writes=True)),
+        (_system("router"), _many("agent")),
         (("router", "agent"),),
         _timed(),
     ),
@@ -200,7 +200,7 @@ _ALL: Final = (
     _pattern(
         "factcheck_tool_verifier",
         Topology.PIPELINE,
-        (_one("producer", writes=True), _one("verifier"), _system("judge")),
+        (_one("producer"), _one("verifier"), _system("judge")),
         _chain("producer", "verifier", "judge"),
         _gate("citations_count"),
         MaxRounds(3),
@@ -222,7 +222,7 @@ _ALL: Final = (
     _pattern(
         "protocol_bridge_mcp_acp_a2a_anp",
         Topology.BROKER,
-        (_many("local"), _system("bridge")),
+        (_many("local", 2), _system("bridge")),
         (("local", "bridge"),),
         _timed(),
     ),

@@ -1,0 +1,121 @@
+"""factcheck_tool_verifier (P17): split into claims, have a tool check each, accept or revise.
+
+After SAFE (arXiv 2403.18802) and chain-of-verification (arXiv 2309.11495): the producer answers
+with its claims one by one; the verifier checks each with a tool, without seeing the others, and
+names what it found; evidence goes on the board and its number is the claim's citation. The judge
+accepts what is there or sends it back; without one, it is accepted when nothing is refuted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from agentcanvas.pattern import Ask, Cast, Gate, Most, Outcome, Role, Size, Stage
+from agentcanvas.patterns.forms import Verdict
+
+PRODUCER, VERIFIER, JUDGE = "producer", "verifier", "judge"
+EVIDENCE = "evidence"
+CITATIONS = "citations_count"
+
+
+class Claims(msgspec.Struct, frozen=True):
+    """The claims your answer consists of; each can be checked without the others."""
+
+    claims: Annotated[tuple[str, ...], Meta(min_length=1)]
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """What the tool says of the claim, which source it is (file and line, address, command), and
+    the words there that show it."""
+
+    verdict: Literal["supported", "refuted", "not_found"]
+    source: str = ""
+    quote: str = ""
+
+
+class Options(msgspec.Struct, frozen=True):
+    """``max_claims`` are checked of an answer; ``citations`` it needs, if no gate says it."""
+
+    max_rounds: int = 3
+    max_claims: Annotated[int, Meta(ge=1)] = 10
+    citations: Annotated[int, Meta(ge=1)] = 1
+
+
+class FactcheckToolVerifier:
+    """Produce, check, accept or revise."""
+
+    id = "factcheck_tool_verifier"
+    options: type[msgspec.Struct] = Options
+    roles = (
+        Role(PRODUCER, "answers in claims, and revises them"),
+        Role(VERIFIER, "checks one claim with a tool"),
+        Role(JUDGE, "accepts the supported claims or sends them back", least=0, system=True),
+    )
+
+    def most(self, size: Size, options: Options) -> Most:
+        """Every round an answer, the check of each claim and a verdict."""
+        one = size.typed * (2 + options.max_claims)
+        return Most((size.rounds or options.max_rounds) * one)
+
+    async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
+        """Produce and check until it is accepted, or the rounds are over."""
+        gates = [gate for gate in stage.ends.gates if gate.metric == CITATIONS]
+        gate = gates[0] if gates else Gate(CITATIONS, ">=", options.citations)
+        cited, refused, remark = "", "", ""
+        most = stage.ends.rounds or options.max_rounds
+        async for round_ in stage.rounds(most):
+            words = stage.words(
+                "factcheck_tool_verifier.produce",
+                request=request,
+                cited=cited,
+                refused=refused,
+                remark=remark,
+                most=options.max_claims,
+            )
+            produced = await round_.ask_for(Claims, cast[PRODUCER][0], words)
+            if produced.value is None:
+                return Outcome(f"no claims: {produced.reason}", done=False, result=cited)
+            claims = produced.value.claims[: options.max_claims]
+            supported, refuted = await _checked(round_, cast, claims)
+            cited, refused = "\n".join(supported), "\n".join(refuted)
+            stage.keep(cited)
+            enough = gate.holds((await round_.check(CITATIONS, value=len(supported))).value)
+            verdict = await _judged(round_, cast, request, cited, refused)
+            if verdict.accept and enough:
+                return Outcome(str(gate), done=True, result=cited)
+            remark = verdict.reason or f"{len(supported)} claims are supported"
+        return Outcome(f"max_rounds: {most}", done=False, result=cited)
+
+
+async def _checked(stage: Stage, cast: Cast, claims: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Claims with the number of their evidence, and those without, each with what is wrong."""
+    verifiers = cast[VERIFIER]
+    asks = [
+        Ask(verifiers[0], stage.words("factcheck_tool_verifier.verify", claim=claim))
+        for claim in claims
+    ]
+    supported, refuted = [], []
+    for claim, answer in zip(claims, await stage.ask_all_for(Finding, asks), strict=True):
+        found = answer.value
+        if found is not None and found.verdict == "supported" and found.source:
+            text = f"{claim}\n{found.source}: {found.quote}"
+            entry = await stage.post(EVIDENCE, text, by=answer.agent)
+            supported.append(f"{claim} [{entry.number}]")
+        else:
+            why = f"{found.verdict}. {found.source} {found.quote}" if found else answer.reason
+            refuted.append(f"{claim} ({why.strip()})")
+    return supported, refuted
+
+
+async def _judged(stage: Stage, cast: Cast, request: str, cited: str, refused: str) -> Verdict:
+    if not cast.get(JUDGE):
+        return Verdict(accept=not refused, reason="some claims are not supported")
+    words = stage.words(
+        "factcheck_tool_verifier.judge", request=request, cited=cited, refused=refused
+    )
+    said = await stage.ask_for(Verdict, cast[JUDGE][0], words)
+    return said.value or Verdict(accept=False, reason=said.reason)

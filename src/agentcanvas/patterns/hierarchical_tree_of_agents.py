@@ -1,0 +1,133 @@
+"""hierarchical_tree_of_agents (P15): split, hand down, gather up, and the same again below.
+
+A root splits the request among its managers, each of whom is the root of a sub-tree of its own; one
+without managers splits among its workers. Every sub-tree is an interaction within the interaction,
+with ends of its own, so nobody speaks to a sibling, and it is nowhere deeper than ``max_depth``.
+What is gathered goes up; what is still missing is split once more while there are rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from agentcanvas.pattern import Ask, Cast, Most, Outcome, Play, Role, Size, Stage, Work
+
+ROOT, MANAGER, WORKER = "root", "manager", "worker"
+
+
+class Split(msgspec.Struct, frozen=True):
+    """One part for each of those below you, in their order; fewer if there is less to do."""
+
+    parts: Annotated[tuple[str, ...], Meta(min_length=1)]
+
+
+class Gathered(msgspec.Struct, frozen=True):
+    """What the parts come to as a whole, and what is still missing: nothing if it is complete."""
+
+    result: str
+    missing: str = ""
+
+
+class Options(msgspec.Struct, frozen=True):
+    """``max_rounds`` holds for each sub-tree; a tree of depth 1 is a root and its workers."""
+
+    max_rounds: int = 2
+    max_depth: Annotated[int, Meta(ge=1, le=8)] = 3
+
+
+class HierarchicalTree:
+    """Split and gather, recursively."""
+
+    id = "hierarchical_tree_of_agents"
+    options: type[msgspec.Struct] = Options
+    roles = (
+        Role(ROOT, "splits the request and gathers the results"),
+        Role(MANAGER, "does the same for a part of it", least=0, most=None),
+        Role(WORKER, "carries out one part", most=None, writes=True),
+    )
+
+    def most(self, size: Size, options: Options) -> Most:
+        """Every split of every tree, every worker in every round of all that are above it."""
+        rounds = size.rounds or options.max_rounds
+        managers, workers = size.players.get(MANAGER, 0), size.players.get(WORKER, 1)
+        above = rounds**options.max_depth if managers else rounds
+        return Most(above * ((1 + managers) * 2 * size.typed + workers * size.task))
+
+    async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
+        """Rounds of splitting and gathering at one node of the tree."""
+        root, below = cast[ROOT][0], _below(cast, options)
+        result, missing = "", request
+        most = stage.ends.rounds or options.max_rounds
+        number = 0
+        async for round_ in stage.rounds(most):
+            number += 1
+            words = stage.words(
+                "hierarchical_tree_of_agents.split",
+                request=missing,
+                result=result,
+                below=str(len(below)),
+            )
+            split = await round_.ask_for(Split, root, words)
+            if split.value is None:
+                return Outcome(f"no split: {split.reason}", done=False, result=result)
+            reports = await _hand_down(round_, split.value.parts, below, options, number)
+            stage.keep("\n\n".join(filter(None, [result, reports])))
+            words = stage.words(
+                "hierarchical_tree_of_agents.gather",
+                request=request,
+                result=result,
+                reports=reports,
+            )
+            gathered = await round_.ask_for(Gathered, root, words)
+            if gathered.value is None:
+                return Outcome(f"not gathered: {gathered.reason}", done=False, result=reports)
+            result, missing = gathered.value.result, gathered.value.missing
+            stage.keep(result)
+            if not missing:
+                return Outcome("gathered", done=True, result=result)
+        return Outcome(f"max_rounds: {most}", done=False, result=result)
+
+
+def _below(cast: Cast, options: Options) -> list[Cast]:
+    """The sub-trees of a node: a manager and its share of those below, or a worker alone."""
+    managers, workers = cast.get(MANAGER, ()), cast[WORKER]
+    if not managers or options.max_depth == 1:
+        return [{WORKER: (worker,)} for worker in workers]
+    heads = managers[: min(len(managers), len(workers))]
+    if options.max_depth > 2:  # noqa: PLR2004 - below that there is room for managers of managers
+        heads = heads[: max(1, (len(heads) + 1) // 2)]
+    rest = managers[len(heads) :]
+    step = len(heads)
+    return [
+        {ROOT: (head,), MANAGER: rest[i::step], WORKER: workers[i::step]}
+        for i, head in enumerate(heads)
+    ]
+
+
+async def _hand_down(
+    stage: Stage, parts: Sequence[str], below: Sequence[Cast], options: Options, number: int
+) -> str:
+    """Have every part done by the next one below, and say what came of each."""
+    if ROOT not in below[0]:
+        asks = [
+            Ask(team[WORKER][0], part, Work(f"part-{number}-{index}", optional=True), role=WORKER)
+            for index, (part, team) in enumerate(zip(parts, below, strict=False), 1)
+        ]
+        answers = await stage.ask_all(asks)
+        return "\n\n".join(
+            f"{each.agent} {each.fate}: {each.text or each.reason}" for each in answers
+        )
+    params = {"max_rounds": options.max_rounds, "max_depth": options.max_depth - 1}
+    plays = [
+        Play(HierarchicalTree.id, team, part, params, name=team[ROOT][0])
+        for part, team in zip(parts, below, strict=False)
+    ]
+    outcomes = await stage.play_all(plays)
+    return "\n\n".join(
+        f"{play.name} {outcome.reason}: {outcome.result}"
+        for play, outcome in zip(plays, outcomes, strict=True)
+    )

@@ -1,0 +1,70 @@
+"""Every pattern keeps the rule that its source prescribes, and a broken variant is caught."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from agentcanvas.flows.catalogue import CATALOGUE
+from agentcanvas.pattern import Pattern
+from agentcanvas.patterns import PATTERNS
+from tests.patterns.broken import BROKEN
+from tests.patterns.properties import PROPERTIES, breaches
+from tests.patterns.scenes import SCENES, Scene
+from tests.patterns.team import Log, play
+
+pytestmark = [pytest.mark.anyio, pytest.mark.req("I4")]
+
+IDS = [pattern.id for pattern in PATTERNS]
+
+
+async def played(id_: str, scene: Scene, *, as_broken: bool = False) -> Log:
+    pattern = BROKEN[id_] if as_broken else id_
+    stage = dict(scene.stage)
+    if "measures" in stage:
+        stage["measures"] = list(stage["measures"])
+    return await play(pattern, scene.cast, scene.parts, scene.options, **stage)
+
+
+def test_there_are_twenty_each_with_a_rule_a_scene_and_a_broken_variant() -> None:
+    assert len(IDS) == len(set(IDS)) == 20
+    assert set(IDS) == set(CATALOGUE) == set(PROPERTIES) == set(SCENES) == set(BROKEN)
+
+
+@pytest.mark.parametrize("id_", IDS)
+async def test_it_keeps_its_rule_and_ends_as_foreseen(id_: str) -> None:
+    scene = SCENES[id_]
+    log = await played(id_, scene)
+    assert breaches(log, id_) == []
+    assert (log.outcome.reason, log.outcome.done) == (scene.reason, scene.done)
+
+
+@pytest.mark.parametrize("id_", IDS)
+async def test_a_broken_variant_is_seen_to_break_it(id_: str) -> None:
+    assert breaches(await played(id_, SCENES[id_], as_broken=True), id_)
+
+
+@pytest.mark.parametrize("id_", IDS)
+async def test_the_same_replies_give_the_same_log(id_: str) -> None:
+    one, other = await played(id_, SCENES[id_]), await played(id_, SCENES[id_])
+    assert (one.said, one.outcome) == (other.said, other.outcome)
+
+
+@pytest.mark.parametrize("id_", IDS)
+async def test_a_limit_at_any_turn_is_the_reason_and_ends_it(id_: str) -> None:
+    whole = await played(id_, SCENES[id_])
+    turns = len(whole.asked())
+    for most in range(turns):
+        scene = SCENES[id_]
+        cut = msgspec.structs.replace(scene, stage={**scene.stage, "turns": most})
+        log = await played(id_, cut)
+        assert (log.outcome.reason, log.outcome.done) == ("budget: no more turns", False)
+        assert len(log.asked()) == most
+        assert [each.reply for each in log.asked()] == [each.reply for each in whole.asked()[:most]]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=IDS)
+def test_a_flow_knows_of_it_what_it_declares(pattern: Pattern) -> None:
+    known = CATALOGUE[pattern.id]
+    declared = [(r.name, r.least, r.most, r.system, r.writes) for r in pattern.roles]
+    assert declared == [(r.name, r.least, r.most, r.system, r.writes) for r in known.roles]
