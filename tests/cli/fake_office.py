@@ -41,7 +41,7 @@ diff --git a/src/parser.py b/src/parser.py
 index 1111111..2222222 100644
 --- a/src/parser.py
 +++ b/src/parser.py
-@@ -1,3 +1,3 @@
+@@ -1,2 +1,2 @@
  def parse(text):
 -    return text.split(",")
 +    return [part.strip() for part in text.split(",")]

@@ -310,3 +310,52 @@ def test_keys_struck_before_the_question_do_not_answer_it(tmp_path: Path) -> Non
         person.types("s\n")
         assert person.leaves() == 3
     assert answers.read_text() == "[]"
+
+
+# Comments -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("U2")
+def test_comments_go_along_with_the_line_that_they_are_about(desk: Desk) -> None:
+    office = parked()
+    words = ["--comment", "src/parser.py:1:Is it ever empty?", "-c", "src/parser.py:Split it."]
+    result = desk.give(office, "review", "--revise", "not yet", *words)
+    assert result.exit_code == 4, result.output
+    content = answered(office)
+    assert isinstance(content, dict)
+    assert content["reason"] == "not yet"
+    first, second = content["comments"]
+    assert (first["path"], first["line"], first["text"]) == (
+        "src/parser.py",
+        1,
+        "Is it ever empty?",
+    )
+    assert first["quote"]
+    assert second == {"path": "src/parser.py", "text": "Split it."}
+
+
+@pytest.mark.req("U2")
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (["--apply", "-c", "src/parser.py:1:x"], "--revise or --reject"),
+        (["--revise", "x", "-c", "src/parser.py"], "FILE:LINE:TEXT"),
+        (["--revise", "x", "-c", "src/parsre.py:1:x"], "src/parser.py"),
+        (["--reject", "x", "--reason", "y"], "--reason goes with --apply"),
+    ],
+)
+def test_a_comment_that_cannot_be_meant_is_refused_with_advice(
+    desk: Desk, words: list[str], advice: str
+) -> None:
+    office = parked()
+    result = desk.give(office, "review", *words)
+    assert result.exit_code in {1, 2}
+    assert advice in result.output
+    assert not office.answers
+
+
+@pytest.mark.req("C4")
+def test_a_reason_to_apply_against_the_checks_goes_along(desk: Desk) -> None:
+    office = parked()
+    desk.give(office, "review", "--apply", "--reason", "the red test is known")
+    assert answered(office) == {"decision": "apply", "reason": "the red test is known"}

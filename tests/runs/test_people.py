@@ -89,6 +89,35 @@ async def test_an_answer_is_on_record_before_anybody_acts_on_it(root: Path) -> N
         assert [(said.person, said.answer) for said in answered] == [("you", "apply: fine")]
 
 
+@pytest.mark.req("U2")
+async def test_comments_on_lines_reach_the_worker_with_the_verdict(root: Path) -> None:
+    comment = {"path": "greeting.txt", "line": 1, "quote": "hello", "text": "Say it louder."}
+    async with engine_on(root, functions=CODER) as engine:
+        run_id = await engine.start(order(flow()))
+        before = await rests(engine, run_id)
+        ask = await ask_of(engine, run_id)
+        verdict = {"decision": "revise", "reason": "Nearly.", "comments": [comment]}
+        await engine.answer(ask.ask_id, PersonAnswer(verdict, "you"))
+        after = await rests(engine, run_id, before[-1].seq)
+        (sent,) = payloads(after, e.TurnStarted)
+        said = "Nearly.\n\ngreeting.txt:1\n> hello\nSay it louder."
+        assert said in sent.text
+        assert [one.reason for one in payloads(after, e.ProposalReviewed)] == [said]
+
+
+@pytest.mark.req("U2")
+async def test_comments_that_cannot_be_read_are_asked_for_again(root: Path) -> None:
+    async with engine_on(root, functions=CODER) as engine:
+        run_id = await engine.start(order(flow()))
+        before = await rests(engine, run_id)
+        ask = await ask_of(engine, run_id)
+        verdict = {"decision": "revise", "reason": "x", "comments": [{"path": "a", "line": -4}]}
+        await engine.answer(ask.ask_id, PersonAnswer(verdict, "you"))
+        after = await rests(engine, run_id, before[-1].seq)
+        assert "turn_started" not in kinds(after)
+        assert (await ask_of(engine, run_id)).problem
+
+
 async def test_an_answer_that_nobody_could_take_up_yet_is_not_lost(root: Path) -> None:
     async with engine_on(root, functions=CODER) as engine:
         run_id = await engine.start(order(flow()))

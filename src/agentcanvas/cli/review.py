@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+import msgspec
 import typer
 from msgspec import UNSET, Struct
 
@@ -12,6 +13,7 @@ from agentcanvas.cli.live.answering import answer_from
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.cli.live.diff import coloured
 from agentcanvas.cli.live.following import ExitCode
+from agentcanvas.cli.live.remarking import remark_in
 from agentcanvas.cli.live.terminal import Terminal, console_here
 from agentcanvas.cli.live.view import PLAN, REVIEW
 from agentcanvas.cli.live.watching import Manner, Watching
@@ -20,6 +22,8 @@ from agentcanvas.cli.offices import at_office, matching, misused, root_here, the
 from agentcanvas.errors import ValidationError
 from agentcanvas.flows.problem import did_you_mean
 from agentcanvas.proposals.model import Decision
+from agentcanvas.proposals.remarks import Remark, paths_in
+from agentcanvas.proposals.remarks import quoted as quoted_remark
 from agentcanvas.protocol.person import PersonAsk
 from agentcanvas.runs.office import Office, RunSummary
 
@@ -55,6 +59,19 @@ def review(
     answer: Annotated[
         str | None, typer.Option("--answer", metavar="TEXT", help="Answer a question.")
     ] = None,
+    reason: Annotated[
+        str | None,
+        typer.Option("--reason", metavar="TEXT", help="Why it lands, if the checks speak against."),
+    ] = None,
+    comment: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--comment",
+            "-c",
+            metavar="FILE:LINE:TEXT",
+            help="Say something about a line; with --revise or --reject, as often as you like.",
+        ),
+    ] = None,
     list_: Annotated[bool, typer.Option("--list", help="Only say what waits.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one event a line, and nothing else.")
@@ -68,10 +85,20 @@ def review(
     Without an option each change is shown with what the checks say, and you are asked. Where
     nobody can be asked, it is printed together with the commands that decide.
 
+    A comment names a line of the file as the change leaves it, or with a - before the number one of
+    the file before the change: `--comment src/a.py:-12:why?`.
+
     The exit code is the run's: 0 done, 3 it waits for you again, 4 it ended without reaching its
     goal, 130 left by Ctrl-C; and 1 for an error, 2 for wrong usage.
     """
-    said = _Said(apply=apply, reject=reject, revise=revise, answer=answer)
+    said = _Said(
+        apply=apply,
+        reject=reject,
+        revise=revise,
+        answer=answer,
+        reason=reason,
+        remarks=tuple(map(remark_in, comment or ())),
+    )
     manner = Manner(json=as_json, no_input=no_input)
 
     async def work(office: Office) -> int:
@@ -86,7 +113,7 @@ def review(
             await _print_all(office, waiting)
             return ExitCode.WAITING
         ask = await _chosen(waiting, manner)
-        content = said.content(ask)
+        content = await _with_remarks(office, ask, said.content(ask), said.remarks)
         watching = Watching(office, ask.run_id, root_here(), manner)
         await watching.following.catch_up()
         if content is UNSET:
@@ -105,6 +132,8 @@ class _Said(Struct, frozen=True, kw_only=True):
     reject: str | None
     revise: str | None
     answer: str | None
+    reason: str | None = None
+    remarks: tuple[Remark, ...] = ()
 
     @property
     def anything(self) -> bool:
@@ -122,6 +151,10 @@ class _Said(Struct, frozen=True, kw_only=True):
         for option, text in given.items():
             if option != "--apply" and not text.strip():
                 raise misused(f"{option} needs words, such as: {option} 'the tests are missing'")
+        if self.reason is not None and not self.apply:
+            raise misused("--reason goes with --apply; --reject and --revise bring their own.")
+        if self.remarks and self.revise is None and self.reject is None:
+            raise misused("--comment goes to the worker: say --revise or --reject with it.")
 
     def content(self, ask: PersonAsk) -> Any:
         """The answer to an ask; UNSET when the person is to be asked."""
@@ -134,7 +167,7 @@ class _Said(Struct, frozen=True, kw_only=True):
         if not ask.scope.startswith(REVIEW):
             raise misused(f"{task_of(ask)} is a question; answer it with --answer TEXT")
         if self.apply:
-            return {"decision": Decision.APPLY.value, "reason": ""}
+            return {"decision": Decision.APPLY.value, "reason": self.reason or ""}
         if self.reject is not None:
             return {"decision": Decision.REJECT.value, "reason": self.reject}
         return {"decision": Decision.REVISE.value, "reason": self.revise}
@@ -153,6 +186,25 @@ class _Said(Struct, frozen=True, kw_only=True):
         if problem:
             raise misused(problem)
         return content
+
+
+async def _with_remarks(
+    office: Office, ask: PersonAsk, content: Any, remarks: Sequence[Remark]
+) -> Any:
+    """The verdict with what is said about lines, each with the line as the patch shows it."""
+    if not remarks:
+        return content
+    if not ask.scope.startswith(REVIEW):
+        raise misused(f"{task_of(ask)} is no change, so it has no lines to comment on.")
+    patch = await office.patch(ask.run_id, task_of(ask))
+    known = paths_in(patch)
+    for remark in remarks:
+        if remark.path not in known:
+            raise ValidationError(
+                f"{remark.path} is not in the change; {did_you_mean(remark.path, known)}"
+            )
+    told = [msgspec.to_builtins(quoted_remark(remark, patch)) for remark in remarks]
+    return {**content, "comments": told}
 
 
 async def _waiting(office: Office, run: str | None, task: str | None) -> list[PersonAsk]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentcanvas.proposals.checks import Evidence
+from agentcanvas.proposals.remarks import LONGEST_REMARK, MOST_REMARKS
 from agentcanvas.protocol.records import ChangedFile
 
 _LONGEST_PATCH = 60_000
@@ -32,6 +33,21 @@ VERDICT_SCHEMA: dict[str, Any] = {
     "properties": {
         "decision": {"enum": ["apply", "reject", "revise"]},
         "reason": {"type": "string"},
+        "comments": {
+            "type": "array",
+            "maxItems": MOST_REMARKS,
+            "items": {
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string"},
+                    "line": {"type": "integer", "minimum": 0},
+                    "side": {"enum": ["old", "new"]},
+                    "quote": {"type": "string"},
+                    "text": {"type": "string", "maxLength": LONGEST_REMARK},
+                },
+                "required": ["path", "text"],
+            },
+        },
     },
     "required": ["decision"],
 }

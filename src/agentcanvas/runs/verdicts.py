@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from agentcanvas.flows.guards import PERSON
@@ -15,6 +16,7 @@ from agentcanvas.flows.settle import SettledReview
 from agentcanvas.proposals.checks import Evidence
 from agentcanvas.proposals.model import Decision
 from agentcanvas.proposals.policy import Breach
+from agentcanvas.proposals.remarks import Remarks, with_remarks
 from agentcanvas.proposals.review import (
     Escalation,
     GateOptions,
@@ -175,5 +177,9 @@ def _verdict_of(content: Any, by: str) -> Verdict | None:
         decision = Decision(str(content.get("decision", "")).lower())
     except ValueError:
         return None
-    reason = content.get("reason") or ""
-    return Verdict(decision, by, ReviewerKind.PERSON, str(reason).strip())
+    try:
+        remarks = msgspec.convert(content.get("comments") or (), Remarks)
+    except msgspec.ValidationError:
+        return None
+    reason = with_remarks(str(content.get("reason") or ""), remarks)
+    return Verdict(decision, by, ReviewerKind.PERSON, reason)
