@@ -233,6 +233,28 @@ def test_a_change_is_looked_at_sent_back_and_the_reason_goes_along(tmp_path: Pat
     assert answers.read_text() == "[{'decision': 'revise', 'reason': 'strip tabs too'}]"
 
 
+@pytest.mark.req("U2")
+def test_notes_on_lines_are_collected_and_may_be_all_there_is_to_say(tmp_path: Path) -> None:
+    answers = tmp_path / "answers"
+    with at_terminal("parked", "review", cwd=tmp_path, env={"ANSWERS": str(answers)}) as person:
+        person.sees("skip (s)?")
+        person.types("n\n")
+        person.sees("FILE:LINE:TEXT")
+        person.types("src/nothing.py:1:x\n")
+        person.sees("src/nothing.py is not in the change")
+        person.sees("skip (s)?")
+        person.types("n\n")
+        person.sees("FILE:LINE:TEXT")
+        person.types("src/parser.py:2:and tabs?\n")
+        person.sees("skip (s)?")
+        person.types("r\n")
+        person.sees("nothing more to say")
+        person.types("\n")
+        assert person.leaves() == 4
+    assert "'text': 'and tabs?', 'line': 2" in answers.read_text()
+    assert "'quote': '    return [part.strip()" in answers.read_text()
+
+
 def test_an_answer_that_is_none_is_asked_for_again(tmp_path: Path) -> None:
     with at_terminal("parked", "review", cwd=tmp_path) as person:
         person.sees("skip (s)?")

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-import msgspec
 import typer
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, to_builtins
 
 from agentcanvas.cli.live.answering import answer_from
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.cli.live.diff import coloured
 from agentcanvas.cli.live.following import ExitCode
-from agentcanvas.cli.live.remarking import remark_in
+from agentcanvas.cli.live.remarking import placed, remark_in
 from agentcanvas.cli.live.terminal import Terminal, console_here
 from agentcanvas.cli.live.view import PLAN, REVIEW
 from agentcanvas.cli.live.watching import Manner, Watching
@@ -22,8 +21,7 @@ from agentcanvas.cli.offices import at_office, matching, misused, root_here, the
 from agentcanvas.errors import ValidationError
 from agentcanvas.flows.problem import did_you_mean
 from agentcanvas.proposals.model import Decision
-from agentcanvas.proposals.remarks import Remark, paths_in
-from agentcanvas.proposals.remarks import quoted as quoted_remark
+from agentcanvas.proposals.remarks import Remark
 from agentcanvas.protocol.person import PersonAsk
 from agentcanvas.runs.office import Office, RunSummary
 
@@ -97,7 +95,7 @@ def review(
         revise=revise,
         answer=answer,
         reason=reason,
-        remarks=tuple(map(remark_in, comment or ())),
+        remarks=_remarks(comment or ()),
     )
     manner = Manner(json=as_json, no_input=no_input)
 
@@ -188,6 +186,13 @@ class _Said(Struct, frozen=True, kw_only=True):
         return content
 
 
+def _remarks(typed: Sequence[str]) -> tuple[Remark, ...]:
+    try:
+        return tuple(map(remark_in, typed))
+    except ValidationError as error:
+        raise misused(str(error)) from None
+
+
 async def _with_remarks(
     office: Office, ask: PersonAsk, content: Any, remarks: Sequence[Remark]
 ) -> Any:
@@ -197,14 +202,7 @@ async def _with_remarks(
     if not ask.scope.startswith(REVIEW):
         raise misused(f"{task_of(ask)} is no change, so it has no lines to comment on.")
     patch = await office.patch(ask.run_id, task_of(ask))
-    known = paths_in(patch)
-    for remark in remarks:
-        if remark.path not in known:
-            raise ValidationError(
-                f"{remark.path} is not in the change; {did_you_mean(remark.path, known)}"
-            )
-    told = [msgspec.to_builtins(quoted_remark(remark, patch)) for remark in remarks]
-    return {**content, "comments": told}
+    return {**content, "comments": [to_builtins(placed(remark, patch)) for remark in remarks]}
 
 
 async def _waiting(office: Office, run: str | None, task: str | None) -> list[PersonAsk]:

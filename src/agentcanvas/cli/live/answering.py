@@ -9,13 +9,14 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, to_builtins
 from rich.panel import Panel
 from rich.text import Text
 
 from agentcanvas.cli.live.clean import clean, lines_of, one_line
 from agentcanvas.cli.live.diff import coloured, counted
 from agentcanvas.cli.live.planning import as_yaml, edited, plan_in, plan_table
+from agentcanvas.cli.live.remarking import FORM, placed, remark_in
 from agentcanvas.cli.live.said import lines_said
 from agentcanvas.cli.live.terminal import Terminal
 from agentcanvas.cli.live.view import PLAN, REVIEW, RunView
@@ -23,6 +24,7 @@ from agentcanvas.cli.live.words import evidence_style, task_of
 from agentcanvas.errors import AgentCanvasError
 from agentcanvas.flows.document import read_document
 from agentcanvas.proposals.model import Decision
+from agentcanvas.proposals.remarks import Remark
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.runs.office import Office
 
@@ -33,6 +35,7 @@ REVIEW_CHOICES: Choices = {
     "a": "apply",
     "r": "revise",
     "x": "reject",
+    "n": "note",
     "d": "diff",
     "t": "transcript",
     "s": "skip",
@@ -80,14 +83,16 @@ class Answering:
         patch = await self._office.patch(ask.run_id, task_id)
         self.terminal.show(_review_card(ask, view, patch))
         await self.terminal.page(coloured(patch))
+        remarks: list[Remark] = []
         while True:
             match await self._choice(REVIEW_CHOICES):
                 case "apply" | "revise" | "reject" as chosen:
                     decision = Decision(chosen)
-                    reason = await self._reason(decision)
+                    reason = await self._reason(decision, remarks)
                     if reason is not None:
-                        verdict = {"decision": decision.value, "reason": reason}
-                        return await self._put(ask, verdict)
+                        return await self._put(ask, _verdict(decision, reason, remarks))
+                case "note":
+                    await self._comment(remarks, patch)
                 case "diff":
                     await self.terminal.page(coloured(patch))
                 case "transcript":
@@ -95,12 +100,25 @@ class Answering:
                 case _:
                     return Reply.LEFT
 
-    async def _reason(self, decision: Decision) -> str | None:
-        """Why; None when the person thought better of it."""
+    async def _reason(self, decision: Decision, remarks: list[Remark]) -> str | None:
+        """Why; None when the person thought better of it. Comments may say it all."""
         if decision is Decision.APPLY:
             return ""
+        if remarks:
+            said = f"{len(remarks)} notes go along; empty: nothing more to say"
+            return await self.terminal.line(f"{_NEEDS_REASON[decision]} ({said})")
         reason = await self.terminal.line(f"{_NEEDS_REASON[decision]} (empty: back)")
         return reason or None
+
+    async def _comment(self, remarks: list[Remark], patch: bytes) -> None:
+        """One remark on a line, kept until there is a verdict."""
+        typed = await self.terminal.line(f"{FORM} (empty: back)")
+        if not typed:
+            return
+        try:
+            remarks.append(placed(remark_in(typed), patch))
+        except AgentCanvasError as error:
+            self.terminal.say(str(error), style="red")
 
     async def _show_transcript(self, run_id: str, agent: str) -> None:
         lines: list[str] = []
@@ -177,6 +195,13 @@ class Answering:
     async def _put(self, ask: PersonAsk, content: Any) -> Reply:
         await self._office.answer(ask.ask_id, PersonAnswer(content, person=ask.person))
         return Reply.ANSWERED
+
+
+def _verdict(decision: Decision, reason: str, remarks: list[Remark]) -> dict[str, Any]:
+    verdict: dict[str, Any] = {"decision": decision.value, "reason": reason}
+    if remarks and decision is not Decision.APPLY:
+        verdict["comments"] = to_builtins(remarks)
+    return verdict
 
 
 def answer_from(text: str, ask: PersonAsk) -> tuple[Any, str]:

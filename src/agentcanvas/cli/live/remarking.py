@@ -6,8 +6,9 @@ import re
 
 import msgspec
 
-from agentcanvas.cli.offices import misused
-from agentcanvas.proposals.remarks import LONGEST_REMARK, Remark
+from agentcanvas.errors import ValidationError
+from agentcanvas.flows.problem import did_you_mean
+from agentcanvas.proposals.remarks import LONGEST_REMARK, Remark, paths_in, quoted
 
 FORM = "FILE:LINE:TEXT"
 _TYPED = re.compile(
@@ -19,9 +20,11 @@ def remark_in(typed: str) -> Remark:
     """The remark that somebody typed; without a line it is about the whole file."""
     found = _TYPED.fullmatch(typed.strip())
     if found is None or not found["text"].strip():
-        raise misused(f"A comment looks like {FORM}, such as: src/parser.py:12:this may be empty")
+        raise ValidationError(
+            f"A comment looks like {FORM}, such as: src/parser.py:12:this may be empty"
+        )
     if len(found["text"]) > LONGEST_REMARK:
-        raise misused(f"A comment may be {LONGEST_REMARK:,} characters long, not more.")
+        raise ValidationError(f"A comment may be {LONGEST_REMARK:,} characters long, not more.")
     return msgspec.convert(
         {
             "path": found["path"],
@@ -31,3 +34,12 @@ def remark_in(typed: str) -> Remark:
         },
         Remark,
     )
+
+
+def placed(remark: Remark, patch: bytes) -> Remark:
+    """The remark with the line it is about; refused when the change does not touch its file."""
+    known = paths_in(patch)
+    if remark.path not in known:
+        advice = did_you_mean(remark.path, known)
+        raise ValidationError(f"{remark.path} is not in the change; {advice}")
+    return quoted(remark, patch)
