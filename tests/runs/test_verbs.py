@@ -10,7 +10,7 @@ import pytest
 
 from agentcanvas.clock import VirtualClock
 from agentcanvas.errors import PermissionDenied, StageEnded, ValidationError
-from agentcanvas.flows.axes import Topology
+from agentcanvas.flows.axes import MessageForm, Topology
 from agentcanvas.pattern import (
     Ask,
     Cast,
@@ -30,7 +30,7 @@ from agentcanvas.runs.budget import Budget, Meter
 from agentcanvas.runs.journal import Journal
 from agentcanvas.runs.offstage import Scope
 from agentcanvas.runs.rates import Rates
-from agentcanvas.runs.scene import Scene
+from agentcanvas.runs.scene import Forms, Scene
 from agentcanvas.runs.slots import Slots
 from agentcanvas.runs.stage import RunStage, Settled
 from agentcanvas.store import Store
@@ -311,3 +311,39 @@ async def test_a_pattern_that_asks_nobody_and_never_ends_is_ended(
         await here.now()
     with pytest.raises(StageEnded, match="the pattern never ends"):
         await here.now()
+
+
+# -- message forms ---------------------------------------------------------------------------------
+
+
+@pytest.mark.req("I2")
+@pytest.mark.parametrize("many", [True, False])
+async def test_a_reply_is_read_in_the_form_of_its_edge_and_asked_for_once_more(
+    store: Store, many: bool
+) -> None:
+    said = {"ann": ["not json", '{"a": 1}'], "bob": ["whatever"], "cid": ["no", "never"]}
+    forms = Forms(MessageForm.STRUCTURED_JSON, {"bob": MessageForm.NL_TEXT})
+    desk = FakeDesk(lambda ask: Settled(said[ask.to].pop(0)))
+    for life in (desk, FakeDesk()):
+        here = await stage(store, life, scene=Scene("i1", forms=forms))
+        if many:
+            answers = await here.ask_all([Ask(to, "hi") for to in said])
+        else:
+            answers = tuple([await here.ask(to, "hi") for to in said])
+        assert [each.fate for each in answers] == [Fate.DONE, Fate.DONE, Fate.FAILED]
+        assert answers[0].text == '{"a": 1}'
+        assert "not in the form structured_json" in answers[2].reason
+        await here.close()
+    asked = [ask.message for ask in desk.asks if ask.to == "ann"]
+    assert "Answer with one JSON value" in asked[0]
+    assert "not in the form" in asked[1]
+    assert [ask.message for ask in desk.asks if ask.to == "bob"] == ["hi"]
+
+
+@pytest.mark.req("I2")
+async def test_where_turns_follow_each_other_nobody_speaks_at_the_same_time(store: Store) -> None:
+    desk = FakeDesk()
+    here = await stage(store, desk, scene=Scene("i1", in_turn=True))
+    await here.ask_all([Ask(to, "hi") for to in ("ann", "bob", "cid")])
+    assert desk.most_at_once == 1
+    assert [ask.to for ask in desk.asks] == ["ann", "bob", "cid"]

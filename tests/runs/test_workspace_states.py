@@ -23,6 +23,7 @@ from agentcanvas.app.office import open_engine
 from agentcanvas.clock import VirtualClock
 from agentcanvas.errors import StoreBusy
 from agentcanvas.runs import events as e
+from agentcanvas.runs.repertoire import Repertoire
 from agentcanvas.runs.state import RunStatus, TaskStatus
 from tests.chaos.driving import (
     BY_ITSELF,
@@ -511,7 +512,7 @@ async def test_a_run_that_cannot_go_on_says_why_and_keeps_nobody_out(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with interrupted(root) as run_id:
-        monkeypatch.setattr("agentcanvas.runs.engine.pattern_hash", lambda *_: "another")
+        monkeypatch.setattr(Repertoire, "fingerprint", lambda *_: "another")
         async with engine_on(root, functions=CODER, resume=True) as engine:
             state = await engine.state(run_id)
             assert state.status is RunStatus.INTERRUPTED

@@ -23,6 +23,7 @@ from agentcanvas.runs.carrying_out import Equipment
 from agentcanvas.runs.engine import Engine
 from agentcanvas.runs.logs import CollaborationLog, InteractionLog, RunLog
 from agentcanvas.runs.office import Office
+from agentcanvas.runs.repertoire import Repertoire
 from agentcanvas.runs.transcripts import TranscriptLog
 from agentcanvas.sandbox.pick import Picked, pick
 from agentcanvas.store import Store
@@ -75,7 +76,7 @@ async def open_premises(
             broker=hub.broker,
             clock=clock,
             crew=LocalCrew(lines, clock, limits=limits, functions=functions),
-            patterns={pattern.id: pattern for pattern in PATTERNS},
+            repertoire=Repertoire.of(PATTERNS),
             advice=lambda flow: advice(flow, os.environ),
             vet=lambda flow: check_crew(flow.agents, root, functions or ()),
         )

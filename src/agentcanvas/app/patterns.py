@@ -25,6 +25,7 @@ def worst_case(pattern: Pattern) -> Callable[[Case], Cost]:
             players=case.players,
             rounds=case.rounds,
             tasks=case.tasks,
+            ask=case.turns_an_ask,
             task=most_turns_a_task(case.iterations),
         )
         most = pattern.most(size, _options(pattern, case.params))

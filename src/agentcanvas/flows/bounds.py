@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from agentcanvas.flows.axes import MessageForm
 from agentcanvas.flows.model import Flow
 from agentcanvas.flows.order import side_by_side
-from agentcanvas.flows.pattern_info import Case, Cost, PatternInfo, Patterns
+from agentcanvas.flows.pattern_info import Case, Cost, Patterns
 from agentcanvas.flows.settle import Settled, settle
 
 TURN_MINUTES: Final = 30.0
@@ -23,6 +24,8 @@ CHECK_MINUTES: Final = 10.0
 MAX_PARALLEL: Final = 5
 _MINUTE_MS: Final = 60_000
 _MESSAGES_A_TURN: Final = 2
+_TURNS_A_FORM: Final = 2
+"""An answer without its message form is asked for once more."""
 
 
 class Bound(Struct, frozen=True, kw_only=True):
@@ -59,12 +62,11 @@ class Bounds(Struct, frozen=True):
 def bounds(flow: Flow, patterns: Patterns, *, max_parallel: int = MAX_PARALLEL) -> Bounds:
     """The worst case of a sound flow."""
     settled = settle(flow, patterns)
-    parts = tuple(
-        _bound(flow, each, patterns.get(each.pattern_id), len(_tasks(flow, each)), max_parallel)
-        for each in settled
-    )
+    every = _Worst(flow, settled, patterns)
+    played = [each for each in settled if not each.is_part]
+    parts = tuple(_bound(flow, each, every.of(each.id), max_parallel) for each in played)
     whole = flow.budgets
-    minutes = _minutes_in_all(settled, parts, max_parallel)
+    minutes = _minutes_in_all(played, parts, max_parallel)
     players = frozenset().union(*(each.players for each in settled))
     total = Bound(
         name="total",
@@ -79,10 +81,7 @@ def bounds(flow: Flow, patterns: Patterns, *, max_parallel: int = MAX_PARALLEL) 
     return Bounds(parts, total)
 
 
-def _bound(
-    flow: Flow, each: Settled, info: PatternInfo | None, tasks: int, max_parallel: int
-) -> Bound:
-    worst = _worst(each, info, tasks)
+def _bound(flow: Flow, each: Settled, worst: Cost, max_parallel: int) -> Bound:
     budgets = each.budgets
     turns = _least(worst.turns, budgets.turns)
     messages = _least(_messages(worst, turns), budgets.messages)
@@ -113,18 +112,56 @@ def _messages(worst: Cost, turns: int | None) -> int | None:
     return worst.messages - _MESSAGES_A_TURN * (worst.turns - turns)
 
 
-def _worst(each: Settled, info: PatternInfo | None, tasks: int) -> Cost:
-    if info is None or info.worst_case is None:
-        return Cost(None, None)
-    case = Case(
-        players={role: len(agents) for role, agents in each.roles.items()},
-        rounds=each.rounds,
-        timeout_minutes=each.timeout_ms / _MINUTE_MS if each.timeout_ms else None,
-        tasks=tasks,
-        iterations=each.review.max_iterations,
-        params=each.params,
-    )
-    return info.worst_case(case)
+class _Worst:
+    """The worst case of each interaction, what fills its roles included."""
+
+    def __init__(self, flow: Flow, settled: Sequence[Settled], patterns: Patterns) -> None:
+        self._flow = flow
+        self._settled = {each.id: each for each in settled}
+        self._patterns = patterns
+
+    def of(self, name: str) -> Cost:
+        """Every question may go to whatever fills a role, and ask as much as that at most asks."""
+        each = self._settled[name]
+        own = self._alone(each)
+        filling = {one for names in each.roles.values() for one in names} & self._settled.keys()
+        inner = [self._within_budget(one) for one in filling if self._settled[one].is_part]
+        if not inner or own.turns is None:
+            return own
+        turns = _most(cost.turns for cost in inner)
+        messages = _most(cost.messages for cost in inner)
+        return Cost(
+            None if turns is None else own.turns * max(1, turns),
+            None
+            if messages is None or own.messages is None
+            else own.messages + own.turns * messages,
+        )
+
+    def _within_budget(self, name: str) -> Cost:
+        cost, budgets = self.of(name), self._settled[name].budgets
+        turns = _least(cost.turns, budgets.turns)
+        return Cost(turns, _least(_messages(cost, turns), budgets.messages))
+
+    def _alone(self, each: Settled) -> Cost:
+        info = self._patterns.get(each.pattern_id)
+        if info is None or info.worst_case is None:
+            return Cost(None, None)
+        case = Case(
+            players={role: len(agents) for role, agents in each.roles.items()},
+            rounds=each.rounds,
+            timeout_minutes=each.timeout_ms / _MINUTE_MS if each.timeout_ms else None,
+            tasks=len(_tasks(self._flow, each)),
+            iterations=each.review.max_iterations,
+            params=each.params,
+            turns_an_ask=1 if _is_free(each) else _TURNS_A_FORM,
+            verification=each.verification,
+        )
+        return info.worst_case(case)
+
+
+def _is_free(each: Settled) -> bool:
+    forms = {each.message_form, *(edge.message_form for edge in each.edges)}
+    return forms == {MessageForm.NL_TEXT}
 
 
 def _tasks(flow: Flow, settled: Settled) -> Sequence[object]:
@@ -184,6 +221,11 @@ def _overrun(budget: float | None, running: int) -> str:
 
 def _least(*values: Any) -> Any:
     return min((value for value in values if value is not None), default=None)
+
+
+def _most(values: Iterable[int | None]) -> int | None:
+    listed = list(values)
+    return None if None in listed else max(value or 0 for value in listed)
 
 
 def _sum(values: Iterable[Any]) -> Any:

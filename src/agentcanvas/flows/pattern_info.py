@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from agentcanvas.flows.axes import Termination, Topology
+from agentcanvas.flows.axes import Termination, Topology, Verification
 
 ROUND_MS: Final = 300_000
 """The time of one round, where a pattern's time follows from its rounds (I4a)."""
@@ -52,6 +52,9 @@ class Case(Struct, frozen=True):
     iterations: int
     """Rounds of review that one proposal may take."""
     params: Mapping[str, Any]
+    turns_an_ask: int = 1
+    """How often one plain question may be asked, until its answer has its form."""
+    verification: tuple[Verification, ...] = ()
 
 
 class Cost(Struct, frozen=True):

@@ -50,6 +50,7 @@ class Rule(StrEnum):
     UNIT = "unit"
     AFTER = "after"
     AFTER_CYCLE = "after-cycle"
+    PART_CYCLE = "part-cycle"
     TASKS = "tasks"
     TASK_CYCLE = "task-cycle"
     SCOPE = "scope"

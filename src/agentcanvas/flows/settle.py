@@ -81,6 +81,8 @@ class Settled(Struct, frozen=True, kw_only=True):
     budgets: Budgets
     review: SettledReview
     land: Land
+    is_part: bool = False
+    """Whether it fills a role of another interaction and is played when that one asks."""
 
     @property
     def rounds(self) -> int | None:
@@ -106,11 +108,21 @@ class Settled(Struct, frozen=True, kw_only=True):
 
 def settle(flow: Flow, patterns: Patterns) -> tuple[Settled, ...]:
     """Every interaction of a flow, in the order of the file."""
-    befores: Iterable[Interaction | None] = (None, *flow.interactions)
-    return tuple(
-        settle_interaction(flow, each, before, patterns.get(each.pattern_id))
-        for each, before in zip(flow.interactions, befores, strict=False)
-    )
+    parts = parts_of(flow)
+    before: Interaction | None = None
+    settled = []
+    for each in flow.interactions:
+        settled.append(settle_interaction(flow, each, before, patterns.get(each.pattern_id)))
+        before = before if each.id in parts else each
+    return tuple(settled)
+
+
+def parts_of(flow: Flow) -> frozenset[str]:
+    """Interactions that fill a role of another one; they are played when that one asks."""
+    agents = {agent.id for agent in flow.agents}
+    ids = {each.id for each in flow.interactions} - agents
+    named = {name for each in flow.interactions for names in each.roles.values() for name in names}
+    return frozenset(ids & named)
 
 
 def settle_interaction(
@@ -124,7 +136,9 @@ def settle_interaction(
     observability = said.observability or Observability()
     params = (info.params if info else {}) | params_needed(topology, said.params) | said.params
     team = frozenset(agent.id for agent in flow.agents)
-    roles = bound_roles(each, info, team)
+    parts = parts_of(flow)
+    roles = bound_roles(each, info, team | parts)
+    after = ((before.id,) if before else ()) if each.after is None else each.after
     review = settled_review(flow, each, authors(each, roles, info))
     edges = tuple(
         SettledEdge(
@@ -152,12 +166,13 @@ def settle_interaction(
         edges=edges,
         roles=roles,
         players=team & _named(each, roles, review),
-        after=((before.id,) if before else ()) if each.after is None else each.after,
+        after=() if each.id in parts else tuple(name for name in after if name not in parts),
         checks=each.checks or flow.checks,
         scope=tuple(globs for globs in (flow.scope, each.scope) if globs),
         budgets=narrowed(flow.budgets, each.budgets),
         review=review,
         land=each.land or flow.land or Land.WORKTREE,
+        is_part=each.id in parts,
     )
 
 

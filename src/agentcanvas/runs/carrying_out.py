@@ -5,38 +5,31 @@ Everything here may be cut off at any moment and begun again: what was settled i
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 import msgspec
-from msgspec import UNSET
 
 from agentcanvas.clock import Clock
 from agentcanvas.errors import FlowError
-from agentcanvas.flows.axes import QualityGate
 from agentcanvas.flows.bounds import TURN_MINUTES
-from agentcanvas.flows.catalogue import CATALOGUE
 from agentcanvas.flows.check import check
 from agentcanvas.flows.document import read_document
 from agentcanvas.flows.guards import Budgets
-from agentcanvas.flows.model import Flow, Task
+from agentcanvas.flows.model import Flow
 from agentcanvas.flows.settle import Settled as Interaction
 from agentcanvas.flows.settle import settle
 from agentcanvas.hub.broker import Record, Transacting
 from agentcanvas.hub.guard import Principal, PrincipalKind
 from agentcanvas.hub.hub import Hub
 from agentcanvas.hub.transports.memory import connect
-from agentcanvas.pattern import Outcome, Pattern
-from agentcanvas.protocol.plan import Dependency, DependencyType, Plan, PlannedTask
+from agentcanvas.pattern import Outcome
 from agentcanvas.runs import events as e
 from agentcanvas.runs import history, transcripts
 from agentcanvas.runs.attendance import Attendance
-from agentcanvas.runs.board import Retention
 from agentcanvas.runs.budget import Budget, Meter
 from agentcanvas.runs.context import RunContext
 from agentcanvas.runs.crew import Crew, CrewCall
@@ -46,10 +39,11 @@ from agentcanvas.runs.journal import Journal
 from agentcanvas.runs.logbook import Logbook
 from agentcanvas.runs.office import RunOrder
 from agentcanvas.runs.people import People, engine_of, mailbox_of
+from agentcanvas.runs.repertoire import Repertoire
 from agentcanvas.runs.rules import rules_of
-from agentcanvas.runs.scene import Scene, ends_of
 from agentcanvas.runs.slots import Slots
 from agentcanvas.runs.stage import RunStage, Scope
+from agentcanvas.runs.staging import Staging
 from agentcanvas.runs.stall import On, Standing, Wait, standing
 from agentcanvas.runs.turns import Turns
 from agentcanvas.sandbox.pick import Picked
@@ -70,33 +64,22 @@ class Equipment:
     broker: Transacting
     clock: Clock
     crew: Crew
-    patterns: Mapping[str, Pattern]
+    repertoire: Repertoire
     advice: Callable[[Flow], Sequence[str]] = lambda _: ()
     """What the user should know before a flow runs here."""
     vet: Callable[[Flow], None] = lambda _: None
     """Refuses a flow whose team cannot be brought together."""
 
 
-def sound_flow(order: RunOrder, patterns: Mapping[str, Pattern]) -> Flow:
+def sound_flow(order: RunOrder, repertoire: Repertoire) -> Flow:
     """The flow of an order, or all that keeps it from running."""
-    flow = check(read_document(order.flow_text.encode(), f"{order.flow}.yaml")).sound()
-    unknown = [each.pattern_id for each in flow.interactions if each.pattern_id not in patterns]
-    if unknown:
-        known = ", ".join(sorted(patterns))
-        raise FlowError(f"The pattern {unknown[0]} cannot be run yet; there is {known}.")
+    document = read_document(order.flow_text.encode(), f"{order.flow}.yaml")
+    flow = check(document, repertoire.infos).sound()
+    for each in flow.interactions:
+        repertoire.pattern(each.pattern_id)
     if not flow.interactions:
         raise FlowError(f"The flow {order.flow} has no interaction; add one to run it.")
     return flow
-
-
-def pattern_hash(patterns: Mapping[str, Pattern], flow: Flow) -> str:
-    """What a run resumes only with: the text of its patterns (D4)."""
-    names = sorted({each.pattern_id for each in flow.interactions})
-    sources = [
-        inspect.getsource(inspect.getmodule(type(patterns[name])) or type(patterns[name]))
-        for name in names
-    ]
-    return hashlib.sha256("\n".join(sources).encode()).hexdigest()[:32]
 
 
 class CarryingOut:
@@ -108,8 +91,11 @@ class CarryingOut:
         self._with = equipment
         self._order = order
         self._picked = picked
-        self._flow = sound_flow(order, equipment.patterns)
-        self._interactions = settle(self._flow, CATALOGUE)
+        self._flow = sound_flow(order, equipment.repertoire)
+        self._interactions = settle(self._flow, equipment.repertoire.infos)
+        self._staging = Staging(
+            self._flow, self._interactions, equipment.repertoire, plan_only=order.plan_only
+        )
         self._clock = equipment.clock
         self._attendance = Attendance(equipment.clock)
         self._outcomes: dict[str, Outcome] = {}
@@ -287,7 +273,8 @@ class CarryingOut:
 
     async def _play(self, context: RunContext) -> e.End:
         """Every interaction as soon as those before it are done; the first that fails ends all."""
-        done = {each.id: anyio.Event() for each in self._interactions}
+        played = [each for each in self._interactions if not each.is_part]
+        done = {each.id: anyio.Event() for each in played}
         failed: list[Outcome] = []
         slots = Slots(self._order.max_parallel)
 
@@ -302,25 +289,27 @@ class CarryingOut:
             done[each.id].set()
 
         async with anyio.create_task_group() as tasks:
-            for each in self._interactions:
+            for each in played:
                 tasks.start_soon(one, each)
-        last = failed[0] if failed else self._outcomes[self._interactions[-1].id]
+        last = failed[0] if failed else self._outcomes[played[-1].id]
         return e.End(last.reason, last.done, result=last.result)
 
     async def _interact(self, context: RunContext, each: Interaction, slots: Slots) -> Outcome:
-        pattern = self._with.patterns[each.pattern_id]
-        scope = Scope(RunDesk(context, each), context.journal, context.meter, slots, self._clock)
-        scene = Scene(
-            each.id,
-            ends=ends_of(each.termination),
-            cast=each.roles,
-            roles=pattern.roles,
-            retention=_retention(each),
+        scope = Scope(
+            RunDesk(context, each),
+            context.journal,
+            context.meter,
+            slots,
+            self._clock,
+            self._staging.parts(lambda other: RunDesk(context, other)),
         )
-        stage = RunStage(scope, scene)
+        stage = RunStage(scope, self._staging.scene(each))
         await context.once(f"{each.id}/started", each.pattern_id, bool, lambda: _started(each))
         outcome = await stage.perform(
-            pattern, each.roles, self._request(each), self._options(each, pattern)
+            self._with.repertoire.pattern(each.pattern_id),
+            each.roles,
+            self._request(each),
+            self._staging.options(each),
         )
 
         async def ended() -> tuple[bool, Sequence[e.RunEvent]]:
@@ -344,22 +333,6 @@ class CarryingOut:
             if name in self._outcomes and self._outcomes[name].result
         ]
         return "\n\n".join([request, *(["So far:", *earlier] if earlier else [])])
-
-    def _options(self, each: Interaction, pattern: Pattern) -> msgspec.Struct:
-        fields = {field.name for field in msgspec.structs.fields(pattern.options)}
-        given = {name: value for name, value in each.params.items() if name in fields}
-        gates = [end.metric for end in each.termination if isinstance(end, QualityGate)]
-        known = {
-            "max_rounds": each.rounds,
-            "gate": gates[0] if gates else None,
-            "plan": _plan(self._tasks(each)),
-            "plan_only": self._order.plan_only or None,
-        }
-        given |= {k: v for k, v in known.items() if k in fields and v is not None}
-        return msgspec.convert(given, pattern.options, from_attributes=True)
-
-    def _tasks(self, each: Interaction) -> tuple[Task, ...]:
-        return next(other.tasks for other in self._flow.interactions if other.id == each.id)
 
     # -- waiting ---------------------------------------------------------------------------------
 
@@ -419,36 +392,6 @@ async def _started(each: Interaction) -> tuple[bool, Sequence[e.RunEvent]]:
             actor="engine", provenance=SYSTEM, interaction_id=each.id, payload=configured
         )
     ]
-
-
-def _retention(each: Interaction) -> Retention:
-    last_n, last_days = each.params.get("keep_last_n"), each.params.get("keep_last_days")
-    if last_n is None and last_days is None:
-        return Retention()
-    return Retention(last_n=last_n, last_days=last_days)
-
-
-def _plan(tasks: Sequence[Task]) -> Plan | None:
-    """A flow's ready plan, in the words of the patterns (D20)."""
-    if not tasks:
-        return None
-    return Plan(
-        tuple(
-            PlannedTask(
-                task_id=task.id,
-                agent=task.agent,
-                description=task.description,
-                depends_on=tuple(
-                    Dependency(other.task, DependencyType(other.type.value))
-                    for other in task.depends_on
-                ),
-                scope=task.scope or UNSET,
-                acceptance_criteria=task.acceptance_criteria,
-                testing_required=task.testing_required,
-            )
-            for task in tasks
-        )
-    )
 
 
 def _warning(sentence: str) -> e.WarningGiven:

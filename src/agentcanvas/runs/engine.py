@@ -32,7 +32,6 @@ from agentcanvas.runs.carrying_out import (
     SYSTEM,
     CarryingOut,
     Equipment,
-    pattern_hash,
     sound_flow,
 )
 from agentcanvas.runs.ground import Ground
@@ -195,7 +194,7 @@ class Engine:
 
     async def start(self, order: RunOrder) -> str:
         """Begin a run; gives its id, and goes on by itself."""
-        self._with.vet(sound_flow(order, self._with.patterns))
+        self._with.vet(sound_flow(order, self._with.repertoire))
         picked = await self._confine(order.unsafe)
         async with self._starting:
             run_id = self._new_id()
@@ -360,7 +359,7 @@ class Engine:
         return [(number, recipient) for number, recipient, session in rows if session in run_ids]
 
     async def _announce(self, order: RunOrder, log: Logbook) -> None:
-        flow = sound_flow(order, self._with.patterns)
+        flow = sound_flow(order, self._with.repertoire)
         repository = await anyio.to_thread.run_sync(find_repository, self._with.workspace)
         team = tuple(e.Member(agent.id, agent.label, agent.role) for agent in flow.agents)
         start = e.Start(order.flow, order.request, team, repository.head if repository else None)
@@ -371,7 +370,7 @@ class Engine:
             payload=start,
         )
         body = msgspec.json.encode(order)
-        mark = msgspec.json.encode({"patterns": pattern_hash(self._with.patterns, flow)})
+        mark = msgspec.json.encode({"patterns": self._with.repertoire.fingerprint(flow)})
         stream = log.stream
         await log.transact(
             lambda unit: (
@@ -382,14 +381,15 @@ class Engine:
         )
 
     async def _refuse_changed_patterns(self, run_id: str, order: RunOrder) -> None:
-        now = pattern_hash(self._with.patterns, sound_flow(order, self._with.patterns))
+        repertoire = self._with.repertoire
+        now = repertoire.fingerprint(sound_flow(order, repertoire))
         async for row in history.rows(self._with.store, self._stream(run_id)):
             if row.kind == _PATTERNS:
                 then = msgspec.json.decode(row.body)["patterns"]
                 if then != now:
                     raise RunDiverged(
-                        f"{run_id} was begun with another version of its patterns and cannot go "
-                        f"on with these; begin it again with: agentcanvas retry {run_id}"
+                        f"{run_id} was begun with another version of its patterns or prompts and "
+                        f"cannot go on with these; begin it again with: agentcanvas retry {run_id}"
                     )
                 return
 

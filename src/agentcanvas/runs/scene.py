@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -11,6 +11,7 @@ from agentcanvas.flows.axes import (
     ConsensusThreshold,
     JudgeDecision,
     MaxRounds,
+    MessageForm,
     QualityGate,
     Termination,
     TimeoutMs,
@@ -54,6 +55,13 @@ class Limit(msgspec.Struct, frozen=True):
     reason: str
 
 
+class Forms(msgspec.Struct, frozen=True):
+    """How replies are read, and those of agents whose edge says otherwise."""
+
+    of_all: MessageForm = MessageForm.NL_TEXT
+    to: Mapping[str, MessageForm] = {}
+
+
 class Scene:
     """What all stages of one interaction share; ``within`` is the scene it is a part of."""
 
@@ -69,6 +77,7 @@ class Scene:
         share: Share | None = None,
         rates: Rates | None = None,
         topology: Topology | None = None,
+        forms: Forms | None = None,
         seed: int = 0,
         in_turn: bool = False,
         within: Scene | None = None,
@@ -82,6 +91,7 @@ class Scene:
         self.topology = topology
         self.ways = Ways(topology, roles, cast or {})
         self.seed = seed
+        self._forms = forms or Forms()
         self.share = share or Share()
         self.purses: tuple[Purse, ...] = (
             Purse(id, self.share),
@@ -119,11 +129,16 @@ class Scene:
             retention=self.retention,
             share=share,
             rates=self.rates,
+            forms=self._forms,
             seed=self.seed,
             in_turn=self._in_turn,
             words=self.words,
             within=self,
         )
+
+    def form_of(self, to: str) -> MessageForm:
+        """How a reply of this agent is read."""
+        return self._forms.to.get(to, self._forms.of_all)
 
     def limits(self) -> list[Limit]:
         """Every limit of time that holds here, those of the scenes around it included."""

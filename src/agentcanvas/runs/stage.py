@@ -7,7 +7,7 @@ an ask becomes messages, sandboxes and verdicts is the ``Desk``'s work.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, TypeVar
 
 import anyio
@@ -32,6 +32,7 @@ from agentcanvas.pattern import (
     read_choice,
 )
 from agentcanvas.protocol.records import ProposalRef
+from agentcanvas.runs import forms
 from agentcanvas.runs.answers import plain, read, twice, typed
 from agentcanvas.runs.asking import Asking
 from agentcanvas.runs.board import Posted
@@ -96,8 +97,16 @@ class RunStage:
     ) -> Answer[None]:
         """Ask one agent, now or in an earlier life of this run."""
         step = self._step("ask")
-        ask = self._scene.numbered(Ask(to, message, work, land, tuple(on)))
-        return plain(to, await self._asking.settled(step, ask))
+        ask = Ask(to, message, work, land, tuple(on))
+        if forms.is_free(self._scene, [ask]):
+            return plain(to, await self._asking.settled(step, self._scene.numbered(ask)))
+
+        async def put(step: str, message: str) -> Answer[bool]:
+            asked = self._scene.numbered(msgspec.structs.replace(ask, message=message))
+            return forms.formed(self._scene, to, await self._asking.settled(step, asked))
+
+        asked = forms.in_form(self._scene, ask)
+        return forms.as_answer(await twice(put, step, asked.message))
 
     async def ask_for(self, form: type[T], to: str, message: str) -> Answer[T]:
         """Ask for a typed answer; a breach is asked for once more, then it is a failure."""
@@ -125,21 +134,39 @@ class RunStage:
     async def ask_all(self, asks: Sequence[Ask]) -> tuple[Answer[None], ...]:
         """Ask many, each as soon as what it depends on is settled."""
         step = self._step("ask_all")
-        return await self._asking.all_of(step, self._numbered(asks), plain)
+        if forms.is_free(self._scene, list(asks)):
+            return await self._asking.all_of(step, self._numbered(asks), plain)
+        works = {ask.to for ask in asks if ask.work is not None}
+
+        def form_of(to: str, settled: Settled) -> Answer[bool]:
+            return forms.formed(self._scene, to, settled, works=to in works)
+
+        asked = [forms.in_form(self._scene, ask) for ask in asks]
+        return tuple(map(forms.as_answer, await self._all_twice(step, asked, form_of)))
 
     async def ask_all_for(self, form: type[T], asks: Sequence[Ask]) -> tuple[Answer[T], ...]:
-        """Ask many for typed answers; those that broke the form once more, when all are there.
-
-        Only then, because asks are numbered in an order that must be the same in every life.
-        """
+        """Ask many for typed answers; those that broke the form once more, when all are there."""
         step, schema = self._step("ask_all_for"), msgspec.json.schema(form)
 
         def form_of(to: str, settled: Settled) -> Answer[T]:
             return read(form, to, settled)
 
-        answers = list(
-            await self._asking.all_of(f"{step}/try:1", self._numbered(asks), form_of, schema)
-        )
+        return await self._all_twice(step, asks, form_of, schema)
+
+    async def _all_twice(
+        self,
+        step: str,
+        asks: Sequence[Ask],
+        form_of: Callable[[str, Settled], Answer[T]],
+        schema: dict[str, Any] | None = None,
+    ) -> tuple[Answer[T], ...]:
+        """Ask many, and those whose answer has no value once more.
+
+        Only when all have answered, because asks are numbered in an order that must be the same in
+        every life.
+        """
+        many = self._asking.all_of
+        answers = list(await many(f"{step}/try:1", self._numbered(asks), form_of, schema))
         broken = [i for i, each in enumerate(answers) if each.done and each.value is None]
         if broken and self._scene.ended is None:
             again = [
@@ -148,9 +175,7 @@ class RunStage:
                 )
                 for i in broken
             ]
-            second = await self._asking.all_of(
-                f"{step}/try:2", self._numbered(again), form_of, schema
-            )
+            second = await many(f"{step}/try:2", self._numbered(again), form_of, schema)
             for index, answer in zip(broken, second, strict=True):
                 answers[index] = answer
         return tuple(map(_failed_without_value, answers))

@@ -12,7 +12,7 @@ from agentcanvas.flows.problem import Problem, Rule, at, did_you_mean, shown, wa
 from agentcanvas.flows.rules.ends import ends
 from agentcanvas.flows.rules.plan import plan
 from agentcanvas.flows.rules.scene import Scene, items, repeated, unfit_id
-from agentcanvas.flows.settle import RATE_LIMIT, bound_roles, said_of
+from agentcanvas.flows.settle import RATE_LIMIT, bound_roles, parts_of, said_of
 
 # What an edge may not say differently from its interaction (D21), beside params.
 _SHARED = ("topology", "termination", "intent", "verification", "sources")
@@ -40,6 +40,7 @@ def interactions(scene: Scene) -> Iterator[Problem]:
             yield from ends(pointer, each, info)
         yield from plan(scene, pointer, each, info)
     yield from _order(scene)
+    yield from _within(scene)
 
 
 def _edges(scene: Scene, pointer: str, each: Interaction) -> Iterator[Problem]:
@@ -68,7 +69,8 @@ def _unknown_players(scene: Scene, pointer: str, each: Interaction) -> Iterator[
     for role, names in each.roles.items():
         place = at(pointer, "roles", role)
         for at_name, name in items(place, names):
-            yield from _known(scene, each, at_name, name)
+            if name == each.id or name not in scene.interaction_ids:
+                yield from _known(scene, each, at_name, name)
         yield from repeated(items(place, names), f"players of {role}")
 
 
@@ -125,7 +127,7 @@ def _roles(scene: Scene, pointer: str, each: Interaction, info: PatternInfo) -> 
             place = at(pointer, "roles", name)
             advice = did_you_mean(name, known)
             yield Problem(Rule.ROLES, sentence, advice, place, at_key=True)
-    bound = bound_roles(each, info, frozenset(scene.agent_ids))
+    bound = bound_roles(each, info, frozenset((*scene.agent_ids, *scene.interaction_ids)))
     for role in info.roles:
         count = len(bound.get(role.name, ()))
         if count < role.needed or (role.most is not None and count > role.most):
@@ -154,3 +156,21 @@ def _order(scene: Scene) -> Iterator[Problem]:
         advice = f"{listed[0]} follows by its place; give it after: []" if listed else "break it"
         sentence = f"these wait for each other: {' after '.join(circle)}"
         yield Problem(Rule.AFTER_CYCLE, sentence, advice, at(pointer, "after"))
+
+
+def _within(scene: Scene) -> Iterator[Problem]:
+    """An interaction may fill a role of another one, but nothing is a part of itself."""
+    parts = parts_of(scene.flow)
+    graph = {
+        each.id: [name for names in each.roles.values() for name in names if name in parts]
+        for _, each in scene.interactions
+    }
+    if circle := cycle_in(graph):
+        pointer = next(p for p, each in scene.interactions if each.id == circle[0])
+        sentence = f"these are parts of each other: {' in '.join(circle)}"
+        yield Problem(Rule.PART_CYCLE, sentence, "give one role to an agent", at(pointer, "roles"))
+    for pointer, each in scene.interactions:
+        for place, name in items(at(pointer, "after"), each.after or ()):
+            if name in parts:
+                sentence = f"{name} is played when a role asks for it, so nothing comes after it"
+                yield Problem(Rule.AFTER, sentence, "remove it from after", place)
