@@ -55,7 +55,7 @@ async def test_a_message_is_kept_delivered_and_acknowledged(place: Place) -> Non
         receipt = await kept(a, mac("a", "b", "m-1"))
         assert (receipt["id"], receipt["session"]) == ("m-1", "default")
         came = await b.hear_message()
-        assert came.pop("delivery") == {"number": receipt["numbers"][0]}
+        assert came.pop("delivery") == {"number": receipt["numbers"][0], "session": "default"}
         assert came == mac("a", "b", "m-1")
         await b.say({"ack": ["m-1"], "ref": 7})
         assert await b.hear() == {"settled": {"ref": 7, "news": 1}}
@@ -241,5 +241,5 @@ async def test_a_message_made_of_one_that_was_delivered_does_not_keep_the_hubs_m
         came |= {"message_id": "m-2", "from": "b", "to": "a"}
         await kept(b, came)
         answer = await a.hear_message()
-        assert answer["delivery"].keys() == {"number"}
+        assert answer["delivery"].keys() == {"number", "session"}
         assert answer["delivery"] != came["delivery"]

@@ -19,11 +19,11 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-import anyio
 from msgspec import UNSET
 
 from agentcanvas.clock import Clock, SystemClock
 from agentcanvas.errors import ValidationError
+from agentcanvas.hub.background import beside
 from agentcanvas.hub.caching import CACHEABLE
 from agentcanvas.hub.client import Connection
 from agentcanvas.hub.reconnecting import BackOff, Dial, Reconnecting
@@ -127,12 +127,8 @@ class Agent:
         await way.open()
         async with Connection.over(way, clock) as connection:
             shift = Shift(self, connection, clock)
-            async with anyio.create_task_group() as group:
-                group.start_soon(shift.work)
-                try:
-                    yield shift
-                finally:
-                    group.cancel_scope.cancel()
+            async with beside(shift.work):
+                yield shift
 
     def handler_for(self, assignment: TaskAssign) -> Handler | None:
         """Find who does a task: by its type, else by its verb, else whoever does anything."""

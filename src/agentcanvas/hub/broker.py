@@ -172,12 +172,22 @@ class ReadingRoom(Protocol):
     """Mail for those who come and ask instead of staying connected (D36)."""
 
     async def since(
-        self, agent: str, *, after: int = 0, later_than_ms: int | None = None, limit: int = 100
+        self,
+        agent: str,
+        *,
+        after: int = 0,
+        later_than_ms: int | None = None,
+        limit: int = 100,
+        only_waiting: bool = False,
     ) -> Sequence[Parcel]:
         """Read what came for an agent after a number or a time, taken over or not; takes nothing.
 
         The number of the last parcel is the cursor of the next call.
         """
+        ...
+
+    async def numbers_of(self, agent: str, message_ids: Sequence[str]) -> Sequence[int]:
+        """Find an agent's waiting letters by the ids of their messages, for each the oldest."""
         ...
 
     async def acknowledge(self, agent: str, numbers: Sequence[int]) -> int:

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from agentcanvas.errors import ProtocolError
-from agentcanvas.hub.broker import Parcel, Receipt
+from agentcanvas.hub.broker import Parcel, Receipt, Settlement
 from agentcanvas.hub.events import OnBehalfOf
 from agentcanvas.protocol.envelope import Envelope
 from agentcanvas.protocol.limits import MessageLimits
@@ -40,7 +40,7 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
     """
 
     number: int
-    session: str = "default"
+    session: str
     redelivered: bool = False
     tries: int = 0
     on_behalf_of: OnBehalfOf | UnsetType = UNSET
@@ -116,9 +116,16 @@ def read_word(frame: bytes) -> Word:
     return word
 
 
-def write_word(word: Word) -> bytes:
-    """Write an agent's word."""
-    return _encode(word)
+def write_word(numbers: Sequence[int], how: Settlement, ref: int | None = None) -> bytes:
+    """Write what an agent says about parcels."""
+    named = tuple(numbers)
+    match how:
+        case Settlement.TAKEN:
+            return _encode(Word(ack=named, ref=ref))
+        case Settlement.FAILED:
+            return _encode(Word(nack=named, ref=ref))
+        case Settlement.HELD:
+            return _encode(Word(hold=named, ref=ref))
 
 
 def write_receipts(receipts: Sequence[Receipt]) -> bytes:

@@ -309,6 +309,7 @@ class Hub:
         later_than_ms: int | None = None,
         limit: int = 100,
         wait_s: float = 0.0,
+        only_waiting: bool = False,
     ) -> Sequence[Parcel]:
         """Read somebody's own mail without taking it, waiting a while for some (D36)."""
         await self.hear(principal)
@@ -316,7 +317,11 @@ class Hub:
         while True:
             head = self._store.head
             found = await self.broker.since(
-                principal.id, after=after, later_than_ms=later_than_ms, limit=limit
+                principal.id,
+                after=after,
+                later_than_ms=later_than_ms,
+                limit=limit,
+                only_waiting=only_waiting,
             )
             if found or self.clock.monotonic() >= deadline:
                 return found

@@ -115,18 +115,37 @@ def count(transaction: Transaction, more: Mapping[str, int]) -> None:
 
 
 def received(
-    look: Snapshot, agent: str, *, after: int, later_than_ms: int, limit: int
+    look: Snapshot,
+    agent: str,
+    *,
+    after: int,
+    later_than_ms: int,
+    limit: int,
+    only_waiting: bool = False,
 ) -> list[Waiting]:
     """Find what came for an agent after a number and a time, in order, whatever became of it."""
+    index, state = "hub_letters_by_recipient", ""
+    if only_waiting:
+        index, state = "hub_letters_waiting", f"AND state = {LetterState.WAITING.value} "
     rows = look.query(
-        "SELECT seq, session, sender, band, at_ms, expires_ms, tries, seen, returns "
-        "FROM hub_letters INDEXED BY hub_letters_by_recipient "
-        "WHERE recipient = ? AND seq > ? AND at_ms > ? "
+        "SELECT seq, session, sender, band, at_ms, expires_ms, tries, seen, returns "  # noqa: S608
+        f"FROM hub_letters INDEXED BY {index} "
+        f"WHERE recipient = ? {state}AND seq > ? AND at_ms > ? "
         "AND EXISTS (SELECT 1 FROM events WHERE events.seq = hub_letters.seq) "  # or forgotten
         "ORDER BY seq LIMIT ?",
         (agent, after, later_than_ms, limit),
     )
     return [Waiting(*row) for row in rows]
+
+
+def numbers_of(look: Snapshot, agent: str, key: int, id_: str) -> list[int]:
+    """Find the letters of an agent that wait and have this id, the oldest first."""
+    rows = look.query(
+        "SELECT seq FROM hub_letters WHERE key = ? AND id = ? AND recipient = ? AND state = 0 "
+        "ORDER BY seq",
+        (key, id_, agent),
+    )
+    return [number for (number,) in rows]
 
 
 def of_agent(look: Snapshot, agent: str, numbers: Collection[int]) -> list[int]:

@@ -99,8 +99,9 @@ def _credentials(asked: dict[str, str], scope: Scope) -> Credentials:
     headers = {
         name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
     }
-    shown = Credentials.of(asked, headers)
-    if "authorization" in headers:
+    authorization = headers.get("authorization", "")
+    shown = Credentials.of(asked.get("agent_id"), asked.get("auth_token"), authorization)
+    if authorization:
         return shown
     for offered in scope.get("subprotocols", ()):
         if offered.startswith(_TOKEN_PREFIX):

@@ -33,6 +33,7 @@ from agentcanvas.web.feed import Feed
 from agentcanvas.web.following import Following
 from agentcanvas.web.guard import Guard
 from agentcanvas.web.hub_api import HubApi
+from agentcanvas.web.messages import MessagesApi
 from agentcanvas.web.operation import operation
 from agentcanvas.web.page import page_route
 from agentcanvas.web.use import Use
@@ -83,6 +84,8 @@ def build_app(
     routes = Api(office, feed, clock=clock, ending=ending, root=root, version=version).routes()
     if hub_office is not None:
         routes += HubApi(hub_office, Following(feed, clock=clock, ending=ending)).routes()
+    if doors is not None:
+        routes += MessagesApi(doors, feed).routes()
     return _guarded(
         [Mount(PREFIX, routes=routes), page_route(static, office, root)],
         token=token,
@@ -114,6 +117,7 @@ def build_hub_app(
         return await server_view(feed, root, version)
 
     routes = HubApi(hub_office, Following(feed, clock=clock, ending=ending)).routes()
+    routes += MessagesApi(doors, feed).routes()
     return _guarded(
         [Mount(PREFIX, routes=[operation("GET", "/server", server), *routes])],
         token=token,

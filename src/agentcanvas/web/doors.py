@@ -6,8 +6,6 @@ hub's matter.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 from msgspec import Struct
 
@@ -34,11 +32,10 @@ class Credentials(Struct, frozen=True):
     token: str | None
 
     @classmethod
-    def of(cls, query: Mapping[str, str], headers: Mapping[str, str]) -> Credentials:
-        """Read them; a header is preferred, since addresses end up in logs."""
-        scheme, _, shown = headers.get("authorization", "").partition(" ")
-        token = shown.strip() if scheme.lower() == _BEARER else None
-        return cls(query.get("agent_id"), token or query.get("auth_token"))
+    def of(cls, agent: str | None, token: str | None, authorization: str) -> Credentials:
+        """Read them; the header is preferred, since addresses end up in logs."""
+        scheme, _, shown = authorization.partition(" ")
+        return cls(agent, shown.strip() if scheme.lower() == _BEARER else token)
 
 
 class Doors:
@@ -53,6 +50,7 @@ class Doors:
         self.limits = hub.limits.message
         self._seal = seal or SealDoor(Keyring(), ReplayGuard(hub.limits.replay.window_s * 1000))
         self._keys: set[str] = set()
+        self._spoken: dict[str, DialectName] = {}
 
     async def recognise(self, shown: Credentials) -> Principal:
         """Tell who is at the door, or raise ``PermissionDenied``; agents are known from then on."""
@@ -66,13 +64,12 @@ class Doors:
             await self.hub.sessions.join(DEFAULT_SESSION, principal.id)
         return principal
 
-    def admit(self, raw: bytes, principal: Principal) -> tuple[Admitted, DialectName]:
-        """Take a message in from the wire, or raise why not; tell in which dialect it came."""
-        spoken = DialectName.MAC
+    def admit(self, raw: bytes, principal: Principal) -> Admitted:
+        """Take a message in from the wire, or raise why not."""
 
         def read(data: bytes) -> Reading:
-            nonlocal spoken
             spoken = detect(data)
+            self._spoken[principal.id] = spoken
             return DIALECTS[spoken].decode(data)
 
         admitted = admit(
@@ -86,7 +83,11 @@ class Doors:
         if admitted.envelope.fragments:
             envelope = without_delivery(admitted.envelope)
             admitted = msgspec.structs.replace(admitted, envelope=envelope)
-        return admitted, spoken
+        return admitted
+
+    def spoken_by(self, principal: Principal) -> DialectName:
+        """Tell which dialect somebody spoke last; MAC before the first word."""
+        return self._spoken.get(principal.id, DialectName.MAC)
 
     def refusal(
         self, error: AgentCanvasError, about: str | None = None, *, ref: int | None = None

@@ -1,7 +1,8 @@
 """A typed route: what a request brings and what an answer holds are read from a signature (D39).
 
 A handler names what it wants: ``path``, ``query`` and ``headers`` are text to be converted,
-``body`` is JSON. Whatever does not fit is refused before the handler runs, naming the field.
+``body`` is JSON, or as it came where the handler wants ``bytes``. Whatever does not fit is refused
+before the handler runs, naming the field.
 """
 
 from __future__ import annotations
@@ -31,21 +32,53 @@ _BODY = "body"
 _PLACE = re.compile(r"^(?P<wrong>.*?)(?: - at `\$(?P<place>.*)`)?$", re.DOTALL)
 
 
-def operation(method: str, path: str, handler: Handler, *, status: int = 200) -> Route:
-    """The route that calls a handler; None is answered with 204, a ``Response`` as it is."""
+class Described(msgspec.Struct, frozen=True):
+    """What an operation takes and gives, for its description (``openapi``)."""
+
+    method: str
+    path: str
+    name: str
+    about: str
+    parts: dict[str, Any]
+    answer: Any
+    status: int
+
+
+class Operation(Route):
+    """A route that can be described."""
+
+    described: Described
+
+
+def operation(
+    method: str, path: str, handler: Handler, *, status: int = 200, largest: int = MAX_BYTES
+) -> Operation:
+    """The route that calls a handler; None is answered with 204, a ``Response`` as it is.
+
+    A body of more than ``largest`` bytes is not read.
+    """
     hints = get_type_hints(handler)
-    wanted = {name: hints[name] for name in inspect.signature(handler).parameters}
-    body_decoder = msgspec.json.Decoder(wanted.pop(_BODY)) if _BODY in wanted else None
+    names = inspect.signature(handler).parameters
+    wanted = {name: hints[name] for name in names}
+    parts = {name: get_type_hints(handler, include_extras=True)[name] for name in names}
+    body_type = wanted.pop(_BODY, None)
+    decoder = None if body_type in (None, bytes) else msgspec.json.Decoder(body_type)
 
     async def endpoint(request: Request) -> Response:
         parts: dict[str, Any] = {
             name: converted(_TEXT_PARTS[name](request), kind, name) for name, kind in wanted.items()
         }
-        if body_decoder is not None:
-            parts[_BODY] = _decoded(await read_body(request), body_decoder)
+        if body_type is not None:
+            body = await read_body(request, largest)
+            parts[_BODY] = body if decoder is None else _decoded(body, decoder)
         return _answer(await handler(**parts), status)
 
-    return Route(path, endpoint, methods=[method], name=getattr(handler, "__name__", path))
+    name = getattr(handler, "__name__", path)
+    route = Operation(path, endpoint, methods=[method], name=name)
+    about = inspect.getdoc(handler) or ""
+    answer = hints.get("return")
+    route.described = Described(method, path, name, about, parts, answer, status)
+    return route
 
 
 def _answer(value: object, status: int) -> Response:
@@ -56,15 +89,15 @@ def _answer(value: object, status: int) -> Response:
     return Response(msgspec.json.encode(value), status_code=status, media_type=JSON)
 
 
-async def read_body(request: Request) -> bytes:
+async def read_body(request: Request, largest: int = MAX_BYTES) -> bytes:
     """The body, or a refusal before more of it is read than is allowed."""
     announced = request.headers.get("content-length", "0")
-    if announced.isdigit() and int(announced) > MAX_BYTES:
+    if announced.isdigit() and int(announced) > largest:
         raise too_large(int(announced))
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > MAX_BYTES:
+        if len(body) > largest:
             raise too_large(len(body))
     return bytes(body)
 

@@ -24,6 +24,8 @@ _STATUS: tuple[tuple[type[AgentCanvasError], int], ...] = (
     (tree.Unauthenticated, 401),
     (tree.PermissionDenied, 403),
     (tree.Overloaded, 429),
+    (tree.RateLimited, 429),
+    (tree.Replaced, 409),
     (tree.DeadlineExceeded, 504),
     (tree.ResourceError, 503),
 )

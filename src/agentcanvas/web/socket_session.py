@@ -57,7 +57,6 @@ class SocketSession:
         self._link = link
         self._send = send
         self._dialect = dialect
-        self._spoken = DialectName.MAC
         self._acks_by_itself = acks_by_itself
         self._came: list[bytes] = []
         self._handing_in = False
@@ -137,7 +136,7 @@ class SocketSession:
                 if frames.is_word(frame):
                     self._hear(frames.read_word(frame))
                     continue
-                found, self._spoken = self._doors.admit(frame, self._link.principal)
+                found = self._doors.admit(frame, self._link.principal)
             except AgentCanvasError as refusal:
                 about = frames.id_in(frame, self._doors.limits)
                 refused.append(self._doors.refusal(refusal, about))
@@ -216,7 +215,8 @@ class SocketSession:
 
     async def _deliver(self, parcel: Parcel) -> int:
         try:
-            message = encode(parcel.envelope, self._dialect or self._spoken)
+            dialect = self._dialect or self._doors.spoken_by(self._link.principal)
+            message = encode(parcel.envelope, dialect)
         except AgentCanvasError as refusal:  # tried again, and in the end a dead letter
             _log.warning("message %s cannot be delivered: %s", parcel.envelope.id, refusal.code)
             await self._link.settle([parcel.number], Settlement.FAILED)

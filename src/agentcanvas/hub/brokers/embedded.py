@@ -38,6 +38,7 @@ from agentcanvas.hub.deadletters import Cause
 from agentcanvas.hub.delivery import DeliveryRules, Letter
 from agentcanvas.hub.inbox import Content, Contents, Hands, LiveInbox
 from agentcanvas.hub.mailbox import Waiting
+from agentcanvas.hub.router import key_of
 from agentcanvas.hub.tries import Tries
 from agentcanvas.protocol.envelope import Envelope
 from agentcanvas.store import Snapshot, Store
@@ -147,14 +148,34 @@ class EmbeddedBroker:
         await self.commits.work(lambda mail: deadletters.delete(mail.transaction, number))
 
     async def since(
-        self, agent: str, *, after: int = 0, later_than_ms: int | None = None, limit: int = 100
+        self,
+        agent: str,
+        *,
+        after: int = 0,
+        later_than_ms: int | None = None,
+        limit: int = 100,
+        only_waiting: bool = False,
     ) -> list[Parcel]:
         """Read what came for an agent, taken over or not, and take nothing."""
         return await self._store.read(
             lambda look: _received(
-                look, agent, after=after, later_than_ms=later_than_ms or -1, limit=limit
+                look,
+                agent,
+                after=after,
+                later_than_ms=later_than_ms or -1,
+                limit=limit,
+                only_waiting=only_waiting,
             )
         )
+
+    async def numbers_of(self, agent: str, message_ids: Sequence[str]) -> list[int]:
+        """Find an agent's waiting letters by the ids of their messages, for each the oldest."""
+
+        def find(look: Snapshot) -> list[int]:
+            found = [mailbox.numbers_of(look, agent, key_of(id_), id_) for id_ in message_ids]
+            return [numbers[0] for numbers in found if numbers]
+
+        return await self._store.read(find)
 
     async def acknowledge(self, agent: str, numbers: Sequence[int]) -> int:
         """Take over an agent's letters without a connection; return for how many that was news."""
@@ -403,9 +424,16 @@ class EmbeddedInbox:
 
 
 def _received(
-    look: Snapshot, agent: str, *, after: int, later_than_ms: int, limit: int
+    look: Snapshot, agent: str, *, after: int, later_than_ms: int, limit: int, only_waiting: bool
 ) -> list[Parcel]:
-    found = mailbox.received(look, agent, after=after, later_than_ms=later_than_ms, limit=limit)
+    found = mailbox.received(
+        look,
+        agent,
+        after=after,
+        later_than_ms=later_than_ms,
+        limit=limit,
+        only_waiting=only_waiting,
+    )
     contents = _contents(look, [letter.number for letter in found])
     return [
         Parcel(

@@ -30,7 +30,7 @@ from agentcanvas.hub.broker import Parcel, Receipt, Settlement
 from agentcanvas.hub.client import Transport
 from agentcanvas.hub.doors import check_size
 from agentcanvas.hub.events import OnBehalfOf
-from agentcanvas.hub.frames import FromHub, Word
+from agentcanvas.hub.frames import FromHub
 from agentcanvas.hub.reconnecting import Dial
 from agentcanvas.protocol.dialect import Dialect, DialectName
 from agentcanvas.protocol.dialects import DIALECTS
@@ -45,7 +45,6 @@ _LARGEST_FRAME = 4 * _LIMITS.size_bytes
 _log = logging.getLogger(__name__)
 _PING_S = 20.0
 _OPEN_WITHIN_S = 10.0
-_WORD_FOR = {Settlement.TAKEN: "ack", Settlement.FAILED: "nack", Settlement.HELD: "hold"}
 _WORDS_OF_HUB = (b'{"receipts":', b'{"settled":')
 
 
@@ -167,9 +166,8 @@ class WebSocketLink:
         news: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         news.add_done_callback(lambda done: self._settled(ref, done))
         self._settling[ref] = news
-        word = Word(**{_WORD_FOR[how]: tuple(numbers)}, ref=ref)
         try:
-            await self._write(frames.write_word(word))
+            await self._write(frames.write_word(numbers, how, ref))
         except BaseException:
             news.cancel()
             raise

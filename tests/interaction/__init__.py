@@ -1,0 +1,1 @@
+"""What is promised of working together, over every way there is."""
