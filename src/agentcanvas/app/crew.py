@@ -6,6 +6,7 @@ The one place that knows which runtime a word in a flow stands for.
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import AsyncIterator, Callable, Container, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 import anyio
 
+from agentcanvas.agents.cassette import Recording, Replaying, Tape, tape_folder
 from agentcanvas.agents.host import Host, Member, asker
 from agentcanvas.agents.runtime import Runtime
 from agentcanvas.agents.runtimes.command import CommandRuntime
@@ -23,15 +25,20 @@ from agentcanvas.agents.runtimes.script import ScriptRuntime, load_script
 from agentcanvas.app.lines import Extension, Lines
 from agentcanvas.app.ways_out import way_out
 from agentcanvas.clock import Clock
-from agentcanvas.errors import FlowError
+from agentcanvas.errors import FlowError, ValidationError
+from agentcanvas.flows.model import Flow
 from agentcanvas.flows.team import Agent
 from agentcanvas.flows.team import Runtime as Said
 from agentcanvas.hub.client import Connection
 from agentcanvas.protocol.limits import Limits
 from agentcanvas.runs.crew import CrewCall
+from agentcanvas.runs.office import RunOrder
 
 TURN_S = 1800.0
 SILENT_S = 300.0
+
+USUAL_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "CODEX_API_KEY")
+"""Looked for on tape even where a flow does not name them."""
 
 
 class LocalCrew:
@@ -85,7 +92,7 @@ class LocalCrew:
                 silent_s=None if is_person else _seconds(said.silent_ms, SILENT_S),
                 capabilities=(agent.role,),
             ),
-            self._runtime(agent, said, call, extension.connection),
+            self._taped(agent, said, call, extension.connection),
             extension,
             workspace=call.workspace,
             confinement=call.confinement,
@@ -95,6 +102,18 @@ class LocalCrew:
             beats=self._limits.heartbeat,
             limits=self._limits.task,
         )
+
+    def _taped(self, agent: Agent, said: Said, call: CrewCall, connection: Connection) -> Runtime:
+        """The agent's runtime, or what it said when it was recorded."""
+        if call.replay:
+            return Replaying(Tape(tape_folder(call.workspace, call.replay)), call.workspace)
+        runtime = self._runtime(agent, said, call, connection)
+        if not call.record:
+            return runtime
+        names = (*said.env, *((said.key_env,) if said.key_env else ()), *USUAL_KEYS)
+        secrets = {name: os.environ[name] for name in names if os.environ.get(name)}
+        tape = Tape(tape_folder(call.workspace, call.record))
+        return Recording(runtime, tape, call.workspace, secrets)
 
     def _runtime(self, agent: Agent, said: Said, call: CrewCall, connection: Connection) -> Runtime:
         if agent.id in self._functions:
@@ -123,6 +142,21 @@ class LocalCrew:
         raise FlowError(
             f"The runtime '{said.kind}' of {agent.id} is not available; use command, script, "
             "python, model or human, and say what to run."
+        )
+
+
+def vet_crew(flow: Flow, order: RunOrder, workspace: Path, functions: Container[str] = ()) -> None:
+    """Refuse a run whose team, or whose cassette, is not there."""
+    if order.record and order.replay:
+        raise ValidationError("A run is recorded or replayed, not both; name one cassette.")
+    if order.record:
+        tape_folder(workspace, order.record)
+    if not order.replay:
+        check_crew(flow.agents, workspace, functions)
+    elif not tape_folder(workspace, order.replay).is_dir():
+        raise ValidationError(
+            f"There is no cassette {order.replay}; make one with: "
+            f"agentcanvas run {order.flow} --record {order.replay}"
         )
 
 

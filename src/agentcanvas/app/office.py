@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agentcanvas.app.crew import LocalCrew, check_crew
+from agentcanvas.app.crew import LocalCrew, vet_crew
 from agentcanvas.app.hub import OpenHub, open_hub
 from agentcanvas.app.lines import Lines
 from agentcanvas.app.remote import RemoteOffice
@@ -78,7 +78,7 @@ async def open_premises(
             crew=LocalCrew(lines, clock, limits=limits, functions=functions),
             repertoire=Repertoire.of(PATTERNS),
             advice=lambda flow: advice(flow, os.environ),
-            vet=lambda flow: check_crew(flow.agents, root, functions or ()),
+            vet=lambda flow, order: vet_crew(flow, order, root, functions or ()),
         )
         async with Engine.open(equipment, confine, resume=resume) as engine:
             yield Premises(engine, hub)

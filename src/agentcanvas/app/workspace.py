@@ -25,6 +25,7 @@ IGNORED: Final = """\
 !/patterns/
 !/MEMORY.md
 !/memory/
+!/cassettes/
 """
 
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from agentcanvas.agents.cassette import Tape, tape_folder
 from agentcanvas.cli import offices
 from agentcanvas.cli.composing import (
     Composed,
@@ -26,7 +27,8 @@ from agentcanvas.cli.live.terminal import Terminal, console_here
 from agentcanvas.cli.live.watching import Manner, Watching
 from agentcanvas.cli.live.words import quoted
 from agentcanvas.cli.offices import finish, misused, root_here
-from agentcanvas.runs.office import RunOrder
+from agentcanvas.runs.events import TurnStarted
+from agentcanvas.runs.office import Office, RunOrder
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -119,6 +121,25 @@ def run(
     detach: Annotated[
         bool, typer.Option("--detach", help="Start it in the background and return at once.")
     ] = False,
+    record: Annotated[
+        str,
+        typer.Option(
+            "--record",
+            metavar="NAME",
+            help="Keep what the agents say and do in .agentcanvas/cassettes/NAME.",
+            show_default=False,
+        ),
+    ] = "",
+    replay: Annotated[
+        str,
+        typer.Option(
+            "--replay",
+            metavar="NAME",
+            help="Take what the agents say and do from there, without calling them; a turn that is "
+            "no longer the one that was recorded fails, and says what differs.",
+            show_default=False,
+        ),
+    ] = "",
     budget_turns: Annotated[
         int | None, typer.Option("--budget-turns", min=1, metavar="N", help="At most N turns.")
     ] = None,
@@ -158,6 +179,8 @@ def run(
         plan_only=plan_only,
         unsafe=unsafe,
         max_parallel=parallel,
+        record=record,
+        replay=replay,
     )
     manner = Manner(json=as_json, no_input=no_input)
     said = [*([flow] if flow else []), *(words or [])]
@@ -204,7 +227,25 @@ class _Start:
                 return ExitCode.DONE
             self._say(composed.limits)
             watching = Watching(office, run_id, self._root, self._manner)
-            return await watching.until_it_rests()
+            code = await watching.until_it_rests()
+            if order.replay:
+                for sentence in await self._unplayed(office, run_id, order.replay):
+                    self._say(sentence)
+            return code
+
+    async def _unplayed(self, office: Office, run_id: str, cassette: str) -> list[str]:
+        """What is on the cassette and was not asked for in this run."""
+        asked = {
+            (entry.event.payload.to, entry.event.payload.turn_id)
+            async for entry in office.events(run_id, follow=False)
+            if isinstance(entry.event, TurnStarted)
+        }
+        tape = Tape(tape_folder(self._root, cassette))
+        return [
+            f"Recorded, but not asked for in this run: {turn_id} by {agent}."
+            for agent, turn_id in tape.takes()
+            if (agent, turn_id) not in asked
+        ]
 
     async def _meant(self) -> tuple[Composed, str]:
         """The flow and the request; a flow without a request brings its own, or it is asked for."""

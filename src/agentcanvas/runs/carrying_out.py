@@ -67,7 +67,7 @@ class Equipment:
     repertoire: Repertoire
     advice: Callable[[Flow], Sequence[str]] = lambda _: ()
     """What the user should know before a flow runs here."""
-    vet: Callable[[Flow], None] = lambda _: None
+    vet: Callable[[Flow, RunOrder], None] = lambda *_: None
     """Refuses a flow whose team cannot be brought together."""
 
 
@@ -214,6 +214,8 @@ class CarryingOut:
             ask_person=people.ask,
             keep=self._scribe,
             spoken=spoken,
+            record=self._order.record,
+            replay=self._order.replay,
         )
 
     def _scribe(self, agent: str) -> transcripts.Scribe:

@@ -19,6 +19,7 @@ class CrewCall:
     """Whom a run needs, and what they need.
 
     ``keep`` makes the writer of an agent's transcript, ``spoken`` tells where it goes on.
+    ``record`` and ``replay`` name the cassette that turns are kept on, or come from.
     """
 
     run_id: str
@@ -28,6 +29,8 @@ class CrewCall:
     ask_person: Callable[[PersonAsk], Awaitable[PersonAnswer]]
     keep: Callable[[str], Callable[[TranscriptEvent], None]]
     spoken: dict[str, int]
+    record: str = ""
+    replay: str = ""
 
 
 class Crew(Protocol):

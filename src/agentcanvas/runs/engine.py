@@ -194,7 +194,7 @@ class Engine:
 
     async def start(self, order: RunOrder) -> str:
         """Begin a run; gives its id, and goes on by itself."""
-        self._with.vet(sound_flow(order, self._with.repertoire))
+        self._with.vet(sound_flow(order, self._with.repertoire), order)
         picked = await self._confine(order.unsafe)
         async with self._starting:
             run_id = self._new_id()

@@ -24,7 +24,8 @@ class RunOrder(Wire, frozen=True, kw_only=True):
     ``flow_text`` is the flow itself, checked again when it starts and kept with the run (D4);
     ``flow`` is only its name in logs. ``approve_plan`` puts the plan into the person's inbox before
     anything is carried out; ``plan_only`` ends the run when the plan is made. ``unsafe`` is the
-    user's explicit wish to run without confinement.
+    user's explicit wish to run without confinement. ``record`` and ``replay`` name a cassette: the
+    agents' turns are kept on it, or are taken from it instead of the agents.
     """
 
     flow: str
@@ -36,6 +37,8 @@ class RunOrder(Wire, frozen=True, kw_only=True):
     unsafe: bool = False
     max_parallel: int = 5
     parent_run_id: str | None = None
+    record: str = ""
+    replay: str = ""
 
 
 class RunSummary(Wire, frozen=True, kw_only=True):

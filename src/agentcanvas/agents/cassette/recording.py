@@ -47,7 +47,7 @@ class Recording:
         take = Take(
             turn_id=turn.turn_id,
             agent=turn.agent_id,
-            prompt=turn.prompt,
+            prompt=turn.prompt.encode("utf-8", "replace").decode(),
             form=name_of(turn.form),
             answer=_answer(result),
             changed=changed,
@@ -70,8 +70,12 @@ class Recording:
         tree = os.fsencode(sandbox.work_dir)
         kept = [change.path for change in changes if change.status is not Status.DELETED]
         gone = [change.path for change in changes if change.status is Status.DELETED]
-        changed = {os.fsdecode(path): _content(tree + b"/" + path) for path in kept}
-        return changed, tuple(map(os.fsdecode, gone)), ""
+        odd = [path for path in (*kept, *gone) if not _is_text(path)]
+        changed = {path.decode(): _content(tree + b"/" + path) for path in kept if path not in odd}
+        note = (
+            f"{len(odd)} files are not in the recording: their names are not text." if odd else ""
+        )
+        return changed, tuple(path.decode() for path in gone if path not in odd), note
 
     def _scrubbed(self, take: Take) -> Take:
         plain = msgspec.to_builtins(take)
@@ -97,6 +101,14 @@ def _answer(result: TurnResult) -> Answer:
         usage=result.usage,
         notes=result.notes,
     )
+
+
+def _is_text(path: bytes) -> bool:
+    try:
+        path.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _content(path: bytes) -> Content:

@@ -24,6 +24,8 @@ from agentcanvas.sandbox.prepare import Sandbox, open_sandbox
 from agentcanvas.sandbox.trees import remove_path
 
 _LONGEST_SHOWN = 120
+_FINAL = FailureClass.DENIED
+"""Trying again would only hide the reason."""
 # What differs from run to run without a meaning: run ids, hashes, how long something took, the
 # folders of a test.
 _PASSING = re.compile(
@@ -50,16 +52,18 @@ class Replaying:
                 return failed(
                     f"{self._tape.folder.name} has no recording of {turn.turn_id} by "
                     f"{turn.agent_id}; record it anew.",
+                    _FINAL,
                 )
             if drift := drift_of(take, turn):
                 return failed(
                     f"{turn.turn_id} is no longer what was recorded in {self._tape.folder.name}: "
                     f"{drift}. Record it anew.",
+                    _FINAL,
                 )
             if turn.place is not None and turn.place.writable:
                 await self._change_files(take, turn)
         except (ExecutionError, SandboxError, Unpatchable, PathRefused, OSError, ValueError) as bad:
-            return failed(f"The recording of {turn.turn_id} cannot be played: {bad}.")
+            return failed(f"The recording of {turn.turn_id} cannot be played: {bad}.", _FINAL)
         for event in take.events:
             emit(event)
         return _result(take, turn)
