@@ -776,6 +776,8 @@ export interface RunOrder {
   readonly unsafe?: boolean;
   readonly maxParallel?: number;
   readonly parentRunId?: string | null;
+  readonly record?: string;
+  readonly replay?: string;
 }
 
 /** What came back; `content` is text, or data where a form was filled in. */
