@@ -47,3 +47,19 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         for name, value in GIT_IDENTITY.items():
             patch.setenv(name, value)
         yield folder
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what the matrices came to: each property's rows, its second column side by side."""
+    tables: dict[str, dict[str, dict[str, str]]] = {}
+    for report in terminalreporter.stats.get("passed", []):
+        for title, row in report.user_properties:
+            if isinstance(row, list | tuple) and len(row) == 3:
+                name, column, said = map(str, row)
+                tables.setdefault(title, {}).setdefault(name, {})[column] = said
+    for title, rows in tables.items():
+        terminalreporter.section(title)
+        for name, cells in sorted(rows.items()):
+            terminalreporter.line(name)
+            for column, said in cells.items():
+                terminalreporter.line(f"    {column:<14} {said}")
