@@ -14,19 +14,36 @@ from agentcanvas._version import __version__
 if TYPE_CHECKING:
     from agentcanvas.app.team import RunResult, Team, run_flow
     from agentcanvas.hub.agent import Agent
+    from agentcanvas.hub.blocking import connect_blocking
     from agentcanvas.hub.connecting import connect
+    from agentcanvas.hub.conversations import Call
+    from agentcanvas.hub.tasks import Task
     from agentcanvas.protocol.envelope import Envelope as Message
 
 _HOMES = {
     "Agent": ("agentcanvas.hub.agent", "Agent"),
+    "Call": ("agentcanvas.hub.conversations", "Call"),
     "Message": ("agentcanvas.protocol.envelope", "Envelope"),
     "RunResult": ("agentcanvas.app.team", "RunResult"),
-    "connect": ("agentcanvas.hub.connecting", "connect"),
+    "Task": ("agentcanvas.hub.tasks", "Task"),
     "Team": ("agentcanvas.app.team", "Team"),
+    "connect": ("agentcanvas.hub.connecting", "connect"),
+    "connect_blocking": ("agentcanvas.hub.blocking", "connect_blocking"),
     "run_flow": ("agentcanvas.app.team", "run_flow"),
 }
 
-__all__ = ["Agent", "Message", "RunResult", "Team", "__version__", "connect", "run_flow"]
+__all__ = [
+    "Agent",
+    "Call",
+    "Message",
+    "RunResult",
+    "Task",
+    "Team",
+    "__version__",
+    "connect",
+    "connect_blocking",
+    "run_flow",
+]
 
 
 def __getattr__(name: str) -> Any:

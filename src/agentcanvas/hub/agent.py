@@ -16,9 +16,11 @@ reconnecting and the one message that ends every task come by themselves.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import TypeVar
 
+import anyio
 from msgspec import UNSET
 
 from agentcanvas.clock import Clock, SystemClock
@@ -92,6 +94,11 @@ class Agent:
             return listener
 
         return register
+
+    def run(self, hub: str, *, token: str | None = None) -> None:
+        """Work until Ctrl-C; for programs without an event loop of their own."""
+        with suppress(KeyboardInterrupt):
+            anyio.run(partial(self.serve, hub, token=token))
 
     async def serve(
         self,

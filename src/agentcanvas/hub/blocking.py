@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from agentcanvas.hub.broker import Receipt
+from agentcanvas.hub.connecting import connect
 from agentcanvas.hub.conversations import Answer, Call, Client, Gathered, Pipeline, Survey
 from agentcanvas.protocol.kinds import StatusResponse
 
@@ -72,6 +73,16 @@ def blocking(
         portal.wrap_async_context_manager(portal.call(_called, connecting)) as client,
     ):
         yield BlockingClient(client, portal)
+
+
+def connect_blocking(
+    hub: str, agent: str, *, token: str | None = None, **more: Any
+) -> AbstractContextManager[BlockingClient]:
+    """Speak as ``agent`` from a script: ``with connect_blocking("ws://…", "me") as client``.
+
+    ``more`` are the other arguments of ``connecting.connect``.
+    """
+    return blocking(lambda: connect(hub, agent, token=token, **more))
 
 
 async def _called(
