@@ -191,7 +191,7 @@ def test_every_setting_can_be_set_by_file_variable_and_flag(tmp_path: Path, key:
     workspace = Workspace(tmp_path)
     value = {
         bool: "false",
-        str: f'"{key.choices[0]}"' if key.choices else "",
+        str: f'"{key.choices[0]}"' if key.choices else "qwen claude",
         int: str(int(key.default)) if key.kind is int else "",
         float: "3.5",
     }[key.kind]
@@ -205,6 +205,14 @@ def test_every_setting_can_be_set_by_file_variable_and_flag(tmp_path: Path, key:
     by_flag = workspace.load(flags={key.name: plain})
     assert by_file.limits == by_variable.limits == by_flag.limits
     assert [s.where[0].key for s in (by_file, by_variable, by_flag)] == [key.name] * 3
+
+
+def test_names_are_one_text(workspace: Workspace) -> None:
+    for said in ("cli: {order: 'qwen, claude'}", "cli: {order: qwen claude}"):
+        assert workspace.load(said).limits.cli.order == "qwen claude"
+    assert workspace.problems("cli: {order: 3}")[0].endswith(
+        'must be names with spaces between them, not "3".'
+    )
 
 
 def test_a_variable_that_resembles_a_setting_is_taken_for_a_slip(workspace: Workspace) -> None:
@@ -581,6 +589,8 @@ def test_the_document_lists_every_setting_with_its_default_unit_and_range() -> N
             default, allowed = default.lower(), "true, false"
         elif key.choices:
             allowed = ", ".join(key.choices)
+        elif key.kind is str:
+            allowed = "names"
         else:
             default = f"{key.default:,}"
         return f"| `{key.name}` | {default} | {key.unit or '–'} | {allowed} |"  # noqa: RUF001 (dash)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from agentcanvas.protocol.limits import (
+    CLI_ORDER,
     Acp,
     AcpRetry,
     AcpTimeouts,
@@ -40,7 +41,8 @@ def test_the_defaults_are_those_of_the_documents_and_decisions() -> None:
         "blob": {"inline_bytes": 65_536},
         "broker": {"rate_per_min": 10},
         "breaker": {"failures": 5, "half_open_after_ms": 30_000},
-        "cli_turn": {"timeout_s": 1_800, "silent_s": 300},
+        "cli_turn": {"timeout_s": 1_800, "silent_s": 300, "retries": 2},
+        "cli": {"order": CLI_ORDER},
         "acp": YAML(typ="safe", pure=True).load(ACP_CONFIG.read_text())["acp"],
     }
 

@@ -155,7 +155,7 @@ def end_of(ending: Ending, what: str, limits: Limits, last_words: str = "") -> E
         return End(Outcome.TIMEOUT, sentence, FailureClass.TIMEOUT)
     if ending.cause is Cause.SILENCE:
         sentence = f"{what} said nothing for {limits.silence_s:g} s and was stopped{said}"
-        return End(Outcome.STALLED, sentence, FailureClass.TIMEOUT)
+        return End(Outcome.STALLED, sentence, FailureClass.STALLED)
     if ending.cause is Cause.STOPPED:
         return End(Outcome.CANCELLED, f"{what} was stopped{said}", FailureClass.CANCELLED)
     if ending.cause is not Cause.EXITED:  # it took more of the machine than it may

@@ -187,13 +187,15 @@ class _Seen:
 
     def stopped(self) -> TurnResult:
         who = self._turn.agent_id
+        failure = FailureClass.TIMEOUT
         if self.reached is Outcome.STALLED:
+            failure = FailureClass.STALLED
             error = f"{who} gave no sign for {self._turn.silent_s:g} s and was stopped."
         else:
             error = f"{who} was not done after {self._turn.timeout_s:g} s and was stopped."
         return failed(
             error,
-            FailureClass.TIMEOUT,
+            failure,
             outcome=self.reached,
             text="\n".join(self._texts),
             usage=self._usage,

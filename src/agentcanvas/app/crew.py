@@ -15,6 +15,7 @@ from typing import Any
 import anyio
 
 from agentcanvas.agents.cassette import Recording, Replaying, Tape, tape_folder
+from agentcanvas.agents.cli.runtime import CliRuntime
 from agentcanvas.agents.host import Host, Member, asker
 from agentcanvas.agents.runtime import Runtime
 from agentcanvas.agents.runtimes.command import CommandRuntime
@@ -22,7 +23,10 @@ from agentcanvas.agents.runtimes.human import HumanRuntime
 from agentcanvas.agents.runtimes.model import ModelRuntime, read_options
 from agentcanvas.agents.runtimes.python import PythonRuntime
 from agentcanvas.agents.runtimes.script import ScriptRuntime, load_script
+from agentcanvas.agents.way_out import WayOut
+from agentcanvas.app.clis import Choice, choose, wishes_of
 from agentcanvas.app.lines import Extension, Lines
+from agentcanvas.app.settings import load_settings
 from agentcanvas.app.ways_out import way_out
 from agentcanvas.clock import Clock
 from agentcanvas.errors import FlowError, ValidationError
@@ -33,9 +37,6 @@ from agentcanvas.hub.client import Connection
 from agentcanvas.protocol.limits import Limits
 from agentcanvas.runs.crew import CrewCall
 from agentcanvas.runs.office import RunOrder
-
-TURN_S = 1800.0
-SILENT_S = 300.0
 
 USUAL_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "CODEX_API_KEY")
 """Looked for on tape even where a flow does not name them."""
@@ -83,13 +84,14 @@ class LocalCrew:
     def _host(self, agent: Agent, call: CrewCall, extension: Extension) -> Host:
         said = agent.runtime or Said()
         is_person = said.kind == "human"
+        usual = self._limits.cli_turn
         return Host(
             Member(
                 id=agent.id,
                 env=said.env,
-                way_out=way_out(agent),
-                timeout_s=_seconds(said.timeout_ms, None if is_person else TURN_S),
-                silent_s=None if is_person else _seconds(said.silent_ms, SILENT_S),
+                way_out=WayOut() if call.replay else self._way_out(agent, said),
+                timeout_s=_seconds(said.timeout_ms, None if is_person else usual.timeout_s),
+                silent_s=None if is_person else _seconds(said.silent_ms, usual.silent_s),
                 capabilities=(agent.role,),
             ),
             self._taped(agent, said, call, extension.connection),
@@ -115,6 +117,17 @@ class LocalCrew:
         tape = Tape(tape_folder(call.workspace, call.record))
         return Recording(runtime, tape, call.workspace, secrets)
 
+    def _way_out(self, agent: Agent, said: Said) -> WayOut:
+        if said.kind != "cli" or agent.id in self._functions:
+            return way_out(agent)
+        choice = self._cli(said)
+        if choice.provider is not None:
+            return way_out(agent, models=(choice.provider.endpoint,))
+        return way_out(agent, hosts=choice.adapter.facts.hosts)
+
+    def _cli(self, said: Said) -> Choice:
+        return choose(said, os.environ, self._limits.cli.order.split())
+
     def _runtime(self, agent: Agent, said: Said, call: CrewCall, connection: Connection) -> Runtime:
         if agent.id in self._functions:
             return PythonRuntime(self._functions[agent.id], self._clock)
@@ -136,12 +149,21 @@ class LocalCrew:
                     key_env=said.key_env,
                     options=read_options(said.options, agent.id),
                 )
+            case "cli":
+                choice = self._cli(said)
+                retries = self._limits.cli_turn.retries
+                return CliRuntime(
+                    choice.adapter,
+                    call.confinement,
+                    self._clock,
+                    wishes=wishes_of(agent, choice, retries=retries),
+                )
             case "human":
                 person = said.options.get("person", "you")
                 return HumanRuntime(str(person), call.ask_person, self._clock)
         raise FlowError(
-            f"The runtime '{said.kind}' of {agent.id} is not available; use command, script, "
-            "python, model or human, and say what to run."
+            f"The runtime '{said.kind}' of {agent.id} is not available; use cli, command, "
+            "script, python, model or human, and say what to run."
         )
 
 
@@ -172,18 +194,22 @@ def check_crew(agents: tuple[Agent, ...], workspace: Path, functions: Container[
             "script": said.script,
             "python": said.call,
             "model": said.model,
+            "cli": True,
             "human": True,
         }
         if not known.get(said.kind):
             raise FlowError(
                 f"The runtime '{said.kind}' of {agent.id} is not available, or lacks what it "
-                "needs; use command (with command:), script (with script:), python (with call:), "
-                "model (with model:) or human."
+                "needs; use cli, command (with command:), script (with script:), python (with "
+                "call:), model (with model:) or human."
             )
         if said.script is not None:
             load_script(workspace / said.script)
         if said.kind == "model":
             read_options(said.options, agent.id)
+        if said.kind == "cli":
+            limits = load_settings(workspace, environ=os.environ).limits
+            wishes_of(agent, choose(said, os.environ, limits.cli.order.split()), retries=0)
 
 
 def _seconds(ms: int | None, default: float | None) -> float | None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from agentcanvas.app.clis import AUTO, choose
 from agentcanvas.app.patterns import KNOWN
 from agentcanvas.app.trust import trust_of
 from agentcanvas.errors import FlowError, PermissionDenied
@@ -23,7 +24,7 @@ from agentcanvas.flows.edit import updated
 from agentcanvas.flows.guards import PERSON
 from agentcanvas.flows.load import SUFFIXES, find_flow, flow_files, read_flow
 from agentcanvas.flows.model import Flow
-from agentcanvas.flows.team import NetworkMode
+from agentcanvas.flows.team import NetworkMode, Runtime
 
 COMMAND_SETTING: Final = "AGENTCANVAS_COMMAND"
 ONE_OFF: Final = "one-off"
@@ -32,7 +33,7 @@ ONE_OFF: Final = "one-off"
 _WORKER: Final = "coder"
 _HOUR_MS: Final = 3_600_000
 _NO_COMMAND: Final = (
-    "No agent is named for this request. Name a command that reads the task on its standard "
+    "Or name a command that reads the task on its standard "
     'input: agentcanvas run "…" --command "my-agent --flag" ({prompt} or {prompt_file} in it '
     f"puts the task there instead), or set it once: export {COMMAND_SETTING}='my-agent --flag'. "
     "Or run a flow of this workspace: agentcanvas run FLOW"
@@ -101,9 +102,10 @@ def flow_for(
     """One worker, and you as its reviewer."""
     wishes = wishes or Wishes()
     command = command or environ.get(COMMAND_SETTING) or ""
-    if not command.strip():
-        raise FlowError(_NO_COMMAND)
     runtime: dict[str, Any] = {"kind": "command", "command": command}
+    if not command.strip():
+        runtime = {"kind": "cli", "backendId": AUTO}
+        _refuse_without_cli(environ)
     if wishes.network:
         runtime["network"] = _network(wishes.network)
     if wishes.env:
@@ -138,6 +140,13 @@ def flow_for(
     document = read_document(emit.lines(data, 0) + "\n", f"{ONE_OFF}.yaml")
     composed = _composed(ONE_OFF, document)
     return Composed(composed.name, composed.text, composed.flow, made_here=True)
+
+
+def _refuse_without_cli(environ: Mapping[str, str]) -> None:
+    try:
+        choose(Runtime(), environ)
+    except FlowError as why:
+        raise FlowError(f"No agent is named for this request. {why} {_NO_COMMAND}") from why
 
 
 def with_wishes(composed: Composed, wishes: Wishes) -> Composed:

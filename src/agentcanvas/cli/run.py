@@ -61,7 +61,7 @@ def run(
             metavar="CMD",
             help="The agent for a request without a flow: a command that reads the task on its "
             "standard input, or where it says {prompt} or {prompt_file}. "
-            "AGENTCANVAS_COMMAND if not given.",
+            "AGENTCANVAS_COMMAND if not given, else the first coding CLI that works here.",
             show_default=False,
         ),
     ] = None,

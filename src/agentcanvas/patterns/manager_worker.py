@@ -40,7 +40,7 @@ _TRIES_AT_A_PLAN = 2
 _TRIES_AT_A_FORM = 2
 _LOOKS_AT_A_PLAN = 3
 """How often a person is shown an edited plan that cannot be carried out."""
-_TOO_BIG = frozenset({FailureClass.TURN_LIMIT, FailureClass.TIMEOUT})
+_TOO_BIG = frozenset({FailureClass.TURN_LIMIT, FailureClass.TIMEOUT, FailureClass.STALLED})
 """What a turn fails of when its task is too big for it (H4)."""
 
 Done = tuple[PlannedTask, Answer[None]]

@@ -96,11 +96,24 @@ class BreakerLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     half_open_after_ms: TimeoutMs = 30_000
 
 
+CLI_ORDER = "claude codex gemini opencode qwen aider goose copilot cline kimi pi agy"
+
+
 class CliTurnLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One turn of a coding CLI: in all, and without a line of output (D32)."""
+    """One turn of a coding CLI: in all, and without a line of output (D32).
+
+    ``retries`` is how often it may try a model call again by itself, where it can be told.
+    """
 
     timeout_s: Seconds = 1_800
     silent_s: Seconds = 300
+    retries: Annotated[int, Meta(ge=0, le=100)] = 2
+
+
+class CliChoice(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which coding CLI a member gets that names none: the first of these that works."""
+
+    order: Annotated[str, Meta(max_length=500, description="names")] = CLI_ORDER
 
 
 class AcpTimeouts(
@@ -192,6 +205,7 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     broker: BrokerLimits = BrokerLimits()
     breaker: BreakerLimits = BreakerLimits()
     cli_turn: CliTurnLimits = CliTurnLimits()
+    cli: CliChoice = CliChoice()
     acp: Acp = Acp()
 
 

@@ -100,6 +100,8 @@ class Key:
         raise UnfitValueError(f"must be true or false, not {_show(given)}")
 
     def _choice(self, given: object) -> str:
+        if not self.choices:
+            return self._words(given)
         if isinstance(given, str) and given in self.choices:
             return given
         if str(given) in self.choices:
@@ -107,6 +109,12 @@ class Key:
         close = difflib.get_close_matches(str(given), self.choices, n=1)
         advice = f"; did you mean {close[0]}?" if close else ""
         raise UnfitValueError(f"must be {self._wanted()}, not {_show(given)}{advice}")
+
+    def _words(self, given: object) -> str:
+        """Names with spaces or commas between them."""
+        if isinstance(given, str) and given.split() and len(given) <= self.most:
+            return " ".join(given.replace(",", " ").split())
+        raise UnfitValueError(f"must be names with spaces between them, not {_show(given)}")
 
     def _quantity(self, text: str) -> int | float:
         quantity = _QUANTITY.fullmatch(text.strip())
@@ -177,6 +185,8 @@ def _describe(struct: inspect.Type, path: tuple[str, ...]) -> Iterator[Key]:
                 yield Key(here, bool, field.default)
             case inspect.LiteralType(values):
                 yield Key(here, str, field.default, choices=tuple(map(str, values)))
+            case inspect.StrType(max_length=most):
+                yield Key(here, str, field.default, most=most or math.inf)
             case inspect.IntType(ge=least, le=most) | inspect.FloatType(ge=least, le=most):
                 yield Key(
                     here,
