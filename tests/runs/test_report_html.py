@@ -80,6 +80,8 @@ def full_run(text: str = "Add a health endpoint") -> list[e.Recorded]:
         ("coder", e.TaskAnswered, e.Answered("words", text)),
         ("engine", e.InteractionEnded, e.End("quality_gate: tests_passed", done=True)),
         ("engine", e.TaskFailed, e.Failure("docs", text)),
+        ("engine", e.Drew, e.Draw("build/draw:1", "coder", ("coder", "tester"), text)),
+        ("tester", e.TaskAnswered, e.Answered("note", text)),
         ("engine", e.ProposalDiscarded, e.Discarded("p-7")),
         ("engine", e.RunEnded, e.End(text, done=True, result="All in place")),
     ]

@@ -353,7 +353,8 @@ def _packet(assign: TaskAssign, order: Order) -> Packet:
 def _form(order: Order) -> AnswerForm | None:
     if order.answer_schema is not UNSET:
         return JsonForm(msgspec.json.decode(order.answer_schema, type=dict[str, Any]))
-    return StandardResponse if order.access is Access.WORK else None
+    reports = order.access is Access.WORK and not order.own_words
+    return StandardResponse if reports else None
 
 
 def _task_result(task: Any, result: TurnResult, handed_in: HandedIn | None) -> TaskResult:

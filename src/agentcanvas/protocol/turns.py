@@ -33,6 +33,7 @@ class Order(Value, frozen=True, kw_only=True):
     turn may take (C1). ``generation`` is the frozen base (D7), ``on`` names patches, relative to
     the workspace, that are in work/ when it begins (D6). ``answer_schema`` is the JSON Schema
     of a typed answer. ``session_id`` is a session of the agent's own to go on with.
+    ``own_words``: what it says is the answer as it is, though it may change files.
     """
 
     message: str
@@ -45,6 +46,7 @@ class Order(Value, frozen=True, kw_only=True):
     attempt: Ordinal = 1
     patience: Ordinal = 1
     access: Access = Access.NONE
+    own_words: bool = False
     generation: Maybe[Count] = UNSET
     on: tuple[str, ...] = ()
     session_id: str = ""

@@ -192,6 +192,7 @@ class Assignment:
             again=again,
             patience=patience,
             access=Access.WORK,
+            own_words=work.optional,
             generation=generation,
             on=tuple(shelf.patch_of(run.ground.workspace, ref) for ref in ask.on),
             session="" if again else self._session,

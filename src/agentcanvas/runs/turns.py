@@ -74,6 +74,7 @@ class TurnSpec(Struct, frozen=True, kw_only=True):
     patience: int = 1
     """How many times its usual time it may take."""
     access: Access = Access.NONE
+    own_words: bool = False
     generation: int | None = None
     on: tuple[str, ...] = ()
     session: str = ""
@@ -339,6 +340,7 @@ class Turns:
             attempt=attempt.number,
             patience=spec.patience,
             access=spec.access,
+            own_words=spec.own_words,
             generation=UNSET if attempt.generation is None else attempt.generation,
             on=spec.on,
             # What was cut off may have left its session in pieces: a new one then (D18).
