@@ -143,6 +143,20 @@ async def test_a_task_that_may_change_nothing_is_answered_by_words(
         assert (await engine.state(run_id)).tasks["a"].status is TaskStatus.APPLIED
 
 
+@pytest.mark.req("D20")
+async def test_two_interactions_of_one_pattern_have_tasks_of_different_names(root: Path) -> None:
+    flow = solo("date +%N >> greeting.txt; echo world >> greeting.txt").replace(
+        "checks:",
+        "  - {id: again, patternId: manager_worker, roles: {worker: coder}}\nchecks:",
+    )
+    flow = flow.replace("reviewer: person, max_iterations: 3", "autoApprove: true")
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(flow))
+        await until_it_rests(engine, run_id)
+        state = await engine.state(run_id)
+        assert (state.status, set(state.tasks)) == (RunStatus.DONE, {"task-1", "again.task-1"})
+
+
 @pytest.mark.req("D25")
 async def test_a_parked_run_needs_no_process_and_goes_on_when_it_is_answered(root: Path) -> None:
     async with engine_on(root) as engine:

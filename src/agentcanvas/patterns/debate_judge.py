@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from agentcanvas.pattern import Ask, Cast, Most, Outcome, Role, Size, Stage
+from agentcanvas.patterns.forms import why
 from agentcanvas.patterns.tally import Tally, count
 
 DEBATER = "debater"
@@ -84,7 +85,7 @@ async def _judged(
     verdict = await stage.decide(cast[JUDGE][0], words, sides)
     if verdict.value is None:
         return Outcome(f"no decision: {verdict.reason}", done=False, result=transcript)
-    return Outcome(f"judge_decision: {verdict.value}", done=True, result=verdict.text)
+    return Outcome(f"judge_decision: {verdict.value}", done=True, result=why(verdict))
 
 
 async def _consensus(stage: Stage, debaters: Sequence[str], request: str, most: int) -> Outcome:

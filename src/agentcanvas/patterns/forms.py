@@ -12,6 +12,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from agentcanvas.pattern import Answer, Choice
+
 Share = Annotated[float, Meta(ge=0, le=1)]
 
 
@@ -34,6 +36,14 @@ class Verdict(msgspec.Struct, frozen=True):
 
     accept: bool
     reason: str = ""
+
+
+def why(decision: Answer[str]) -> str:
+    """The reason given with a decision; all that was said, if it was said in other words."""
+    try:
+        return msgspec.json.decode(decision.text, type=Choice).reason
+    except msgspec.MsgspecError:
+        return decision.text
 
 
 def vote_among(choices: Sequence[str]) -> type[Vote]:

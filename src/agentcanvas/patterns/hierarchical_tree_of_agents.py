@@ -20,7 +20,7 @@ ROOT, MANAGER, WORKER = "root", "manager", "worker"
 
 
 class Split(msgspec.Struct, frozen=True):
-    """One part for each of those below you, in their order; fewer if there is less to do."""
+    """One part for each of those below you, in their order; they take turns if there are more."""
 
     parts: Annotated[tuple[str, ...], Meta(min_length=1)]
 
@@ -33,10 +33,14 @@ class Gathered(msgspec.Struct, frozen=True):
 
 
 class Options(msgspec.Struct, frozen=True):
-    """``max_rounds`` holds for each sub-tree; a tree of depth 1 is a root and its workers."""
+    """``max_rounds`` holds for each sub-tree; a tree of depth 1 is a root and its workers.
+
+    A node has at most ``width`` managers; the others are shared out among those.
+    """
 
     max_rounds: int = 2
     max_depth: Annotated[int, Meta(ge=1, le=8)] = 3
+    width: Annotated[int, Meta(ge=1)] = 5
 
 
 class HierarchicalTree:
@@ -95,39 +99,36 @@ class HierarchicalTree:
 def _below(cast: Cast, options: Options) -> list[Cast]:
     """The sub-trees of a node: a manager and its share of those below, or a worker alone."""
     managers, workers = cast.get(MANAGER, ()), cast[WORKER]
-    if not managers or options.max_depth == 1:
+    step = min(len(managers), len(workers), options.width)
+    if not step or options.max_depth == 1:
         return [{WORKER: (worker,)} for worker in workers]
-    heads = managers[: min(len(managers), len(workers))]
-    if options.max_depth > 2:  # noqa: PLR2004 - below that there is room for managers of managers
-        heads = heads[: max(1, (len(heads) + 1) // 2)]
-    rest = managers[len(heads) :]
-    step = len(heads)
     return [
-        {ROOT: (head,), MANAGER: rest[i::step], WORKER: workers[i::step]}
-        for i, head in enumerate(heads)
+        {ROOT: (head,), MANAGER: managers[step + i :: step], WORKER: workers[i::step]}
+        for i, head in enumerate(managers[:step])
     ]
 
 
 async def _hand_down(
     stage: Stage, parts: Sequence[str], below: Sequence[Cast], options: Options, number: int
 ) -> str:
-    """Have every part done by the next one below, and say what came of each."""
+    """Have the parts done by those below, in turn, and say what came of each."""
+    shares = ["\n\n".join(parts[index :: len(below)]) for index in range(len(below))]
+    given = [(team, share) for team, share in zip(below, shares, strict=True) if share]
     if ROOT not in below[0]:
         asks = [
-            Ask(team[WORKER][0], part, Work(f"part-{number}-{index}", optional=True), role=WORKER)
-            for index, (part, team) in enumerate(zip(parts, below, strict=False), 1)
+            Ask(team[WORKER][0], share, Work(f"part-{number}-{index}", optional=True), role=WORKER)
+            for index, (team, share) in enumerate(given, 1)
         ]
         answers = await stage.ask_all(asks)
-        return "\n\n".join(
-            f"{each.agent} {each.fate}: {each.text or each.reason}" for each in answers
-        )
-    params = {"max_rounds": options.max_rounds, "max_depth": options.max_depth - 1}
+        told = [f"{each.agent} {each.fate}: {each.text or each.reason}" for each in answers]
+        return "\n\n".join(told)
+    params = {**msgspec.structs.asdict(options), "max_depth": options.max_depth - 1}
     plays = [
-        Play(HierarchicalTree.id, team, part, params, name=team[ROOT][0])
-        for part, team in zip(parts, below, strict=False)
+        Play(HierarchicalTree.id, team, share, params, name=team[ROOT][0]) for team, share in given
     ]
     outcomes = await stage.play_all(plays)
-    return "\n\n".join(
+    told = [
         f"{play.name} {outcome.reason}: {outcome.result}"
         for play, outcome in zip(plays, outcomes, strict=True)
-    )
+    ]
+    return "\n\n".join(told)

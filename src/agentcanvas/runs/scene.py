@@ -17,7 +17,7 @@ from agentcanvas.flows.axes import (
     TimeoutMs,
     Topology,
 )
-from agentcanvas.pattern import Ask, Cast, Ends, Gate, Role, Share
+from agentcanvas.pattern import Ask, Cast, Ends, Gate, Role, Share, Work
 from agentcanvas.patterns.wording import WORDING, Wording
 from agentcanvas.protocol.records import ProposalRef
 from agentcanvas.runs.board import Board, Retention
@@ -80,6 +80,7 @@ class Scene:
         forms: Forms | None = None,
         seed: int = 0,
         in_turn: bool = False,
+        tasks: str = "",
         within: Scene | None = None,
     ) -> None:
         self.id = id
@@ -114,6 +115,9 @@ class Scene:
         self._cast = cast or {}
         self._writing = frozenset(role.name for role in roles if role.writes)
         self._turns: dict[str, int] = {}
+        self._tasks = tasks if within is None else within.tasks_of(id)
+        """What the names of its tasks begin with, so that each is there once in the run."""
+        self._inner: dict[str, int] = {}
 
     def inner(
         self, name: str, *, ends: Ends, cast: Cast, roles: Sequence[Role], share: Share
@@ -151,15 +155,29 @@ class Scene:
             found.append(Limit(self.id, self.share.minutes * _MINUTE_S, reason))
         return found + (self._within.limits() if self._within else [])
 
+    def tasks_of(self, inner: str) -> str:
+        """What the names of tasks begin with in the next scene of this name within this one."""
+        name = inner.rpartition("/")[2]
+        count = self._inner[name] = self._inner.get(name, 0) + 1
+        return f"{self._tasks}{name}{f'-{count}' if count > 1 else ''}."
+
     def numbered(self, ask: Ask) -> Ask:
-        """The ask with its role, and the how-manieth turn of this role it is.
+        """The ask with its role, the how-manieth turn of this role it is, and its task's name.
 
         Asks are numbered in the order the pattern makes them, not in the order they begin, so the
         numbers are the same in every life of the run.
         """
         role = ask.role or self._role(ask)
         number = self._turns[role] = self._turns.get(role, 0) + 1
-        return msgspec.structs.replace(ask, role=role, number=number)
+        work = ask.work and self._named(ask.work)
+        return msgspec.structs.replace(ask, role=role, number=number, work=work)
+
+    def _named(self, work: Work) -> Work:
+        after = tuple(
+            msgspec.structs.replace(other, task_id=f"{self._tasks}{other.task_id}")
+            for other in work.after
+        )
+        return msgspec.structs.replace(work, task_id=f"{self._tasks}{work.task_id}", after=after)
 
     def _role(self, ask: Ask) -> str:
         """The part an agent plays here; of several, one that writes exactly when it is to work."""

@@ -52,8 +52,17 @@ class Staging:
             forms=Forms(each.message_form, {edge.target: edge.message_form for edge in each.edges}),
             seed=_seed(each),
             in_turn=each.sync is Sync.TURN_BASED,
+            tasks=self._tasks_of(each),
             within=within,
         )
+
+    def _tasks_of(self, each: Interaction) -> str:
+        """What the names of its tasks begin with: nothing in the first, or where a flow gives them.
+
+        Patterns name their tasks for themselves, and a run has every name once.
+        """
+        first = next(iter(self._interactions))
+        return "" if each.id == first or self._said(each.id).tasks else f"{each.id}."
 
     def options(self, each: Interaction) -> msgspec.Struct:
         """What the flow says of a pattern's options, its ready plan included."""

@@ -1,0 +1,65 @@
+"""Every example runs as it stands, on the real engine, and keeps its pattern's rule."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from agentcanvas.flows.check import check
+from agentcanvas.flows.load import read_flow
+from agentcanvas.patterns import PATTERNS
+from agentcanvas.runs.office import RunOrder
+from agentcanvas.runs.state import RunStatus
+from tests.runs.workspaces import engine_on, repository
+
+pytestmark = [pytest.mark.anyio, pytest.mark.req("I4")]
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+ENDS = {
+    "manager_worker": "quality_gate: tests_passed >= 1",
+    "role_play_pair": "task_done",
+    "chat_chain_pipeline": "concluded",
+    "sop_assembly_line": "accepted",
+    "debate_judge": "judge_decision: SQLite",
+    "critic_refiner_curator": "quality_gate: converged >= 1",
+    "majority_vote_with_tiebreak": "tie_break: mirror by the judge",
+    "self_consistency_ensemble": "majority: 4 of 5",
+    "contract_net_auction": "done: careful for 5",
+    "bilateral_negotiation_offer_counteroffer": "accepted by frontend",
+    "blackboard_shared_state": "nothing to add",
+    "publish_subscribe": "nothing to publish",
+    "broker_facilitator": "answered",
+    "router_targeted": "delivered",
+    "hierarchical_tree_of_agents": "gathered",
+    "redteam_defender_judge": "quality_gate: score >= 0.7 (0.9)",
+    "factcheck_tool_verifier": "quality_gate: citations_count >= 1",
+    "plan_execute_observe_reflect": "done",
+    "memory_sync_daily_summary": "summarised: 3 entries",
+    "protocol_bridge_mcp_acp_a2a_anp": "answered",
+}
+
+
+def test_every_pattern_has_an_example() -> None:
+    ids = {pattern.id for pattern in PATTERNS}
+    assert ids == set(ENDS) == {flow.parent.name for flow in EXAMPLES.glob("*/flow.yaml")}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_flow_has_no_problem_at_all(name: str) -> None:
+    assert check(read_flow(EXAMPLES / name / "flow.yaml")).problems == ()
+
+
+@pytest.mark.parametrize("name", ENDS)
+async def test_an_example_ends_as_it_says(name: str, tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo", {"README.md": "# Here\n"})
+    shutil.copytree(EXAMPLES / name, root / "examples" / name)
+    text = (EXAMPLES / name / "flow.yaml").read_text("utf-8")
+    async with engine_on(root) as engine:
+        run_id = await engine.start(RunOrder(flow=name, flow_text=text, request=""))
+        async for _ in engine.events(run_id):
+            pass
+        state = await engine.state(run_id)
+        assert (state.reason, state.status) == (ENDS[name], RunStatus.DONE)
