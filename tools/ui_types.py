@@ -18,6 +18,7 @@ from msgspec import inspect as shape
 from agentcanvas.protocol.person import PersonAnswer
 from agentcanvas.runs.events import RunEvent
 from agentcanvas.runs.office import RunOrder
+from agentcanvas.runs.shown import ShownProposal
 from agentcanvas.runs.state import TaskStatus
 from agentcanvas.web import views
 
@@ -65,6 +66,7 @@ OTHERS = (
     views.UndoneView,
     RunOrder,
     PersonAnswer,
+    ShownProposal,
     TaskStatus,
 )
 """What the page asks for or sends, besides events; a new one gets a line here."""

@@ -87,7 +87,7 @@ async def test_it_reads_what_the_office_reads(remote: RemoteOffice, office: Fake
     assert [entry async for entry in remote.transcript("r1", "a2")] == office.said[1:]
     assert [entry async for entry in remote.transcript("r1", after=1)] == office.said[1:]
     assert await remote.patch("r1", "t/1") == PATCH
-    assert office.calls == [("patch", "r1", "t/1")]
+    assert office.calls == [("patch", "r1", "t/1", None)]
 
 
 async def test_it_starts_and_ends_what_the_office_starts_and_ends(

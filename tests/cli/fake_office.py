@@ -19,7 +19,8 @@ from msgspec import UNSET, Raw, structs
 from agentcanvas.cli import main, offices
 from agentcanvas.cli.live.view import view_of
 from agentcanvas.errors import NotFound, ValidationError
-from agentcanvas.proposals.model import Decision, ProposalReview, TestsRun
+from agentcanvas.proposals.model import Decision, ProposalReview, ProposalState, TestsRun
+from agentcanvas.proposals.radar import Outlook
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.protocol.records import (
     ResultEvent,
@@ -31,6 +32,7 @@ from agentcanvas.protocol.records import (
 )
 from agentcanvas.runs import events as e
 from agentcanvas.runs.office import Office, RunOrder, RunSummary, TranscriptEntry, UndoneTask
+from agentcanvas.runs.shown import ShownProposal, Side, shown_files
 from agentcanvas.runs.state import RunState, TaskStatus, fold
 
 RUN = "run_20260301_101500"
@@ -136,6 +138,7 @@ class FakeOffice:
         self.answers: list[tuple[str, PersonAnswer]] = []
         self.calls: list[str] = []
         self.served = False
+        self.outlook: Outlook | None = None
         self._begin = begin
         self._go_on = go_on
         self._lag = lag
@@ -186,10 +189,37 @@ class FakeOffice:
                 return
             await run.changed.wait()
 
-    async def patch(self, run_id: str, task_id: str) -> bytes:
+    async def proposal(
+        self, run_id: str, task_id: str, attempt: int | None = None
+    ) -> ShownProposal:
+        patch = await self.patch(run_id, task_id, attempt)
+        asks = (ask.ask_id for ask in self._run(run_id).asks if ask.scope == f"review:{task_id}")
+        return ShownProposal(
+            run_id=run_id,
+            task_id=task_id,
+            proposal_id=f"{task_id}.r0",
+            attempt=1,
+            worker="coder",
+            status=ProposalState.WAITING,
+            generation=0,
+            created_at="2026-02-19T10:00:00Z",
+            files=shown_files(patch),
+            ask_id=next(asks, None),
+            outlook=self.outlook,
+        )
+
+    async def patch(self, run_id: str, task_id: str, attempt: int | None = None) -> bytes:
+        del attempt
         if task_id not in fold(self._run(run_id).log).tasks:
             raise NotFound(f"{task_id} has proposed nothing.")
         return PATCH
+
+    async def file(
+        self, run_id: str, task_id: str, path: str, side: Side, attempt: int | None = None
+    ) -> bytes:
+        del side
+        await self.patch(run_id, task_id, attempt)
+        raise NotFound(f"The proposal does not change {path}.")
 
     # -- control ---------------------------------------------------------------------------------
 

@@ -269,8 +269,10 @@ async def test_an_edit_in_another_file_is_kept_and_becomes_a_generation(root: Pa
         await judged(engine, run_id, decision="apply")
         assert (await engine.state(run_id)).status is RunStatus.DONE
         generations = payloads(await so_far(engine, run_id), e.GenerationTaken)
-        assert [base.generation for base in generations] == [0, 1]
-        assert set(generations[1].files) == {"README.md", "greeting.txt", "notes.txt"}
+        # The checks are run on the edits before the change lands beside them.
+        assert [base.generation for base in generations] == [0, 1, 2]
+        assert set(generations[1].files) == {"README.md", "notes.txt"}
+        assert set(generations[2].files) == {"greeting.txt"}
     assert (root / "greeting.txt").read_text() == "hello\n"
     assert (root / "README.md").read_text() == "# Mine, meanwhile\n"
     assert (root / "notes.txt").read_text() == "mine too\n"

@@ -7,15 +7,36 @@ from collections.abc import AsyncIterator
 import anyio
 
 from agentcanvas.errors import IllegalTransition, NotFound
+from agentcanvas.proposals.model import ProposalState
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.protocol.records import TextEvent
 from agentcanvas.runs import events as e
 from agentcanvas.runs.office import RunOrder, RunSummary, TranscriptEntry, UndoneTask
+from agentcanvas.runs.shown import ShownProposal, Side
 from agentcanvas.runs.state import RunState, RunStatus, fold
 from agentcanvas.store import Store
 
 FLOW = "team-alpha"
 PATCH = b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new \xff\n"
+SHOWN = ShownProposal(
+    run_id="run_1",
+    task_id="t1",
+    proposal_id="t1.r0",
+    attempt=1,
+    worker="a1",
+    status=ProposalState.WAITING,
+    generation=0,
+    created_at="2026-02-19T10:00:00Z",
+)
+FILES = {
+    "dot.png": b"\x89PNG\r\n\x1a\n\0",
+    "photo.jpg": b"\xff\xd8\xff\xe0",
+    "old.gif": b"GIF89a",
+    "new.webp": b"RIFF\0\0\0\0WEBPVP8 ",
+    "page.html": b"<script>alert(1)</script>",
+    "drawing.svg": b"<svg onload='alert(1)'/>",
+    "x": b"",
+}
 GOES_ON = frozenset({RunStatus.NEW, RunStatus.RUNNING})
 
 
@@ -109,10 +130,24 @@ class FakeOffice:
                 return
             await self.store.wait_beyond(seen)
 
-    async def patch(self, run_id: str, task_id: str) -> bytes:
+    async def proposal(
+        self, run_id: str, task_id: str, attempt: int | None = None
+    ) -> ShownProposal:
         await self.state(run_id)
-        self.calls.append(("patch", run_id, task_id))
+        self.calls.append(("proposal", run_id, task_id, attempt))
+        return SHOWN
+
+    async def patch(self, run_id: str, task_id: str, attempt: int | None = None) -> bytes:
+        await self.state(run_id)
+        self.calls.append(("patch", run_id, task_id, attempt))
         return PATCH
+
+    async def file(
+        self, run_id: str, task_id: str, path: str, side: Side, attempt: int | None = None
+    ) -> bytes:
+        await self.state(run_id)
+        self.calls.append(("file", run_id, task_id, path, side, attempt))
+        return FILES[path]
 
     async def start(self, order: RunOrder) -> str:
         self.calls.append(("start", order))

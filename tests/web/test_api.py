@@ -15,7 +15,8 @@ from agentcanvas.protocol.dialects import decode
 from agentcanvas.protocol.kinds import Kind
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.runs.office import RunOrder
-from tests.web.office import FLOW, PATCH, FakeOffice, ended, noted, started
+from agentcanvas.runs.shown import Side
+from tests.web.office import FILES, FLOW, PATCH, FakeOffice, ended, noted, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("D39")]
 
@@ -65,7 +66,7 @@ async def test_a_patch_comes_byte_for_byte_also_for_a_task_with_slashes_in_its_n
 ) -> None:
     await office.write("r1", started())
     assert (await client.get("/api/v1/runs/r1/tasks/a%2Fb:1/patch")).content == PATCH
-    assert office.calls == [("patch", "r1", "a/b:1")]
+    assert office.calls == [("patch", "r1", "a/b:1", None)]
 
 
 async def test_a_transcript_is_that_of_one_agent_or_of_all(
@@ -205,3 +206,46 @@ async def test_a_defect_tells_nothing_about_the_inside(
     assert json.loads(answer.content)["payload"]["error_code"] == "INTERNAL_ERROR"
     assert b"secret inside" not in answer.content
     assert "secret inside" in caplog.text
+
+
+@pytest.mark.req("D13")
+async def test_a_proposal_is_given_in_full_also_an_earlier_attempt(
+    client: httpx.AsyncClient, office: FakeOffice
+) -> None:
+    await office.write("r1", started())
+    shown = (await client.get("/api/v1/runs/r1/tasks/t1/proposal")).json()
+    assert (shown["proposalId"], shown["status"], shown["attempt"]) == ("t1.r0", "waiting", 1)
+    assert (await client.get("/api/v1/runs/r1/tasks/a%2Fb/proposal?attempt=2")).is_success
+    assert (await client.get("/api/v1/runs/r1/tasks/t1/patch?attempt=1")).is_success
+    refused = await client.get("/api/v1/runs/r1/tasks/t1/proposal?attempt=0")
+    assert refused.status_code == 422
+    assert office.calls == [
+        ("proposal", "r1", "t1", None),
+        ("proposal", "r1", "a/b", 2),
+        ("patch", "r1", "t1", 1),
+    ]
+
+
+@pytest.mark.req("F5")
+@pytest.mark.parametrize(
+    ("name", "media"),
+    [
+        ("dot.png", "image/png"),
+        ("photo.jpg", "image/jpeg"),
+        ("old.gif", "image/gif"),
+        ("new.webp", "image/webp"),
+        ("page.html", "application/octet-stream"),
+        ("drawing.svg", "application/octet-stream"),
+        ("x", "application/octet-stream"),
+    ],
+)
+async def test_a_file_of_an_agent_is_a_picture_or_data_and_never_a_page(
+    client: httpx.AsyncClient, office: FakeOffice, name: str, media: str
+) -> None:
+    await office.write("r1", started())
+    answer = await client.get(f"/api/v1/runs/r1/tasks/t1/file?path={name}&side=before")
+    assert (answer.content, answer.headers["content-type"]) == (FILES[name], media)
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "sandbox" in answer.headers["content-security-policy"]
+    assert office.calls == [("file", "r1", "t1", name, Side.BEFORE, None)]
+    assert (await client.get("/api/v1/runs/r1/tasks/t1/file?side=x")).status_code == 422

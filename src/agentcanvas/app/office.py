@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ from agentcanvas.web.use import Use
 
 _TRIES = 30
 _PAUSE_S = 0.1
+_LOOK_EVERY_S = 5.0
 
 PROJECTIONS = (RunLog(), CollaborationLog(), InteractionLog(), TranscriptLog())
 
@@ -121,6 +123,7 @@ async def open_office(
                 pass  # somebody was quicker
             else:
                 if serve:
+                    await stack.enter_async_context(_looking(engine, SystemClock()))
                     await stack.enter_async_context(
                         serve_beside(engine, hub.store, root, port=port, use=use, hub=hub)
                     )
@@ -128,6 +131,24 @@ async def open_office(
                 return
         holder = await _wait_for_server(root, SystemClock())
         yield await stack.enter_async_context(RemoteOffice(holder))
+
+
+@asynccontextmanager
+async def _looking(engine: Engine, clock: Clock) -> AsyncIterator[None]:
+    """Look now and then how what waits stands: whoever edits a file tells nobody."""
+
+    async def look() -> None:
+        while True:
+            await clock.sleep(_LOOK_EVERY_S)
+            await engine.look_again()
+
+    looking = asyncio.create_task(look(), name="agentcanvas lookout")
+    try:
+        yield
+    finally:
+        looking.cancel()
+        with suppress(asyncio.CancelledError):
+            await looking
 
 
 async def _wait_for_server(root: Path, clock: Clock) -> ServerInfo:

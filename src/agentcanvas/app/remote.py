@@ -13,6 +13,7 @@ from agentcanvas.app.wire import Wire
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.runs.events import Recorded
 from agentcanvas.runs.office import RunOrder, RunSummary, TranscriptEntry, UndoneTask
+from agentcanvas.runs.shown import ShownProposal, Side
 from agentcanvas.runs.state import RunState
 from agentcanvas.web import views as v
 from agentcanvas.web.lines import read_line
@@ -61,9 +62,23 @@ class RemoteOffice(Wire):
             async for frame in frames:
                 yield _entries.decode(frame.data)
 
-    async def patch(self, run_id: str, task_id: str) -> bytes:
-        """The latest proposed change of a task."""
-        return await self.fetch("GET", f"{_run(run_id)}/tasks/{quote(task_id, safe='')}/patch")
+    async def proposal(
+        self, run_id: str, task_id: str, attempt: int | None = None
+    ) -> ShownProposal:
+        """All about a proposed change of a task, the latest if no attempt is named."""
+        path = f"{_task(run_id, task_id)}/proposal"
+        return await self.ask("GET", path, ShownProposal, _attempt(attempt))
+
+    async def patch(self, run_id: str, task_id: str, attempt: int | None = None) -> bytes:
+        """A proposed change of a task, the latest if no attempt is named."""
+        return await self.fetch("GET", f"{_task(run_id, task_id)}/patch", _attempt(attempt))
+
+    async def file(
+        self, run_id: str, task_id: str, path: str, side: Side, attempt: int | None = None
+    ) -> bytes:
+        """One file of a proposed change, as it was or as it would be."""
+        query = {"path": path, "side": side.value, **_attempt(attempt)}
+        return await self.fetch("GET", f"{_task(run_id, task_id)}/file", query)
 
     # -- control ---------------------------------------------------------------------------------
 
@@ -102,3 +117,11 @@ class RemoteOffice(Wire):
 
 def _run(run_id: str) -> str:
     return f"/runs/{quote(run_id, safe='')}"
+
+
+def _task(run_id: str, task_id: str) -> str:
+    return f"{_run(run_id)}/tasks/{quote(task_id, safe='')}"
+
+
+def _attempt(number: int | None) -> dict[str, Any]:
+    return {} if number is None else {"attempt": number}

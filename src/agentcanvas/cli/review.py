@@ -12,6 +12,7 @@ from agentcanvas.cli.live.answering import answer_from
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.cli.live.diff import coloured
 from agentcanvas.cli.live.following import ExitCode
+from agentcanvas.cli.live.parts import choice_of, standing_lines
 from agentcanvas.cli.live.remarking import placed, remark_in
 from agentcanvas.cli.live.terminal import Terminal, console_here
 from agentcanvas.cli.live.view import PLAN, REVIEW
@@ -49,6 +50,15 @@ def review(
     reject: Annotated[
         str | None,
         typer.Option("--reject", metavar="REASON", help="End the task, or decline the plan."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only",
+            metavar="FILE[#HUNKS]",
+            help="With --apply: land only this file, or its hunks by number (parser.py#1,3); "
+            "repeatable. What is left out is not landed.",
+        ),
     ] = None,
     revise: Annotated[
         str | None,
@@ -96,6 +106,7 @@ def review(
         answer=answer,
         reason=reason,
         remarks=_remarks(comment or ()),
+        only=tuple(only or ()),
     )
     manner = Manner(json=as_json, no_input=no_input)
 
@@ -112,6 +123,8 @@ def review(
             return ExitCode.WAITING
         ask = await _chosen(waiting, manner)
         content = await _with_remarks(office, ask, said.content(ask), said.remarks)
+        if said.only:
+            content["choose"] = await _part(office, ask, said.only)
         watching = Watching(office, ask.run_id, root_here(), manner)
         await watching.following.catch_up()
         if content is UNSET:
@@ -132,6 +145,7 @@ class _Said(Struct, frozen=True, kw_only=True):
     answer: str | None
     reason: str | None = None
     remarks: tuple[Remark, ...] = ()
+    only: tuple[str, ...] = ()
 
     @property
     def anything(self) -> bool:
@@ -149,6 +163,8 @@ class _Said(Struct, frozen=True, kw_only=True):
         for option, text in given.items():
             if option != "--apply" and not text.strip():
                 raise misused(f"{option} needs words, such as: {option} 'the tests are missing'")
+        if self.only and not self.apply:
+            raise misused("--only goes with --apply: what is left out is not landed.")
         if self.reason is not None and not self.apply:
             raise misused("--reason goes with --apply; --reject and --revise bring their own.")
         if self.remarks and self.revise is None and self.reject is None:
@@ -171,6 +187,8 @@ class _Said(Struct, frozen=True, kw_only=True):
         return {"decision": Decision.REVISE.value, "reason": self.revise}
 
     def _about_plan(self, ask: PersonAsk) -> Any:
+        if self.only:
+            raise misused("A plan is accepted as a whole; change it in an editor before.")
         if self.apply:
             return ask.default
         if self.reject is not None:
@@ -266,6 +284,12 @@ async def _picked(waiting: Sequence[PersonAsk]) -> PersonAsk:
         terminal.say(f"{one_line(typed, 40)} is none of them.", style="red")
 
 
+async def _part(office: Office, ask: PersonAsk, words: Sequence[str]) -> list[dict[str, Any]]:
+    """What is to be landed, as the answer holds it."""
+    view = await office.proposal(ask.run_id, task_of(ask))
+    return list(to_builtins(choice_of(words, view.files)))
+
+
 def _list(waiting: Sequence[PersonAsk], *, numbered: bool = False) -> None:
     if not waiting:
         print(NOTHING)
@@ -280,5 +304,8 @@ async def _print_all(office: Office, waiting: Sequence[PersonAsk]) -> None:
     for ask in waiting:
         terminal.say(ask.text)
         if ask.scope.startswith(REVIEW):
+            view = await office.proposal(ask.run_id, task_of(ask))
+            for line in standing_lines(view):
+                terminal.say(line, style="yellow")
             terminal.show("", coloured(await office.patch(ask.run_id, task_of(ask))))
         print(*listed_commands(ask), "", sep="\n")

@@ -113,6 +113,16 @@ def parts_of(patch: bytes) -> tuple[FilePart, ...]:
     )
 
 
+def chosen_in(answer: object) -> tuple[FileChoice, ...]:
+    """The choice in a person's answer, empty for the whole proposal.
+
+    One that is not a choice is a ``msgspec.ValidationError``.
+    """
+    if not isinstance(answer, dict) or not answer.get("choose"):
+        return ()
+    return msgspec.convert(answer["choose"], tuple[FileChoice, ...])
+
+
 def choose(patch: bytes, choice: Sequence[FileChoice], base: Source) -> bytes:
     """The patch with only these files and hunks, in the order of the whole one."""
     files = _files(patch)

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from agentcanvas.proposals.model import Decision, Wire
+from agentcanvas.proposals.model import Decision, FileChoice, Wire
 from agentcanvas.protocol.reviews import Severity
 from agentcanvas.protocol.reviews import Verdict as ReviewVerdict
 
@@ -57,6 +57,8 @@ class Verdict(Wire, frozen=True):
     reason: str = ""
     findings: tuple[Finding, ...] = ()
     verified: bool = True
+    chosen: tuple[FileChoice, ...] = ()
+    """The part that is meant; empty for the whole proposal. Only people choose."""
 
 
 AUTOMATIC: Final = Verdict(

@@ -17,7 +17,8 @@ class PersonAsk(Struct, frozen=True, kw_only=True):
     JSON Schema of the answer, absent for plain text; ``instruction`` says the same in words.
     ``deadline_ms`` is a moment of the wall clock; when it passes, ``default`` is taken, if there is
     one. ``problem`` says why it is asked again. ``scope`` says what it is about:
-    ``review:<task>``, ``plan:<interaction>``, ``task:<task>`` or ``turn:<turn>``.
+    ``review:<task>``, ``plan:<interaction>``, ``task:<task>`` or ``turn:<turn>``. A review names
+    the ``proposal`` that is judged, which may be a part of the task's latest one.
     """
 
     ask_id: str
@@ -32,6 +33,7 @@ class PersonAsk(Struct, frozen=True, kw_only=True):
     default: Any = UNSET
     images: tuple[str, ...] = ()
     problem: str = ""
+    proposal: str | UnsetType = UNSET
 
 
 class PersonAnswer(Struct, frozen=True):

@@ -14,13 +14,9 @@ from msgspec import UNSET, Struct
 from agentcanvas.errors import ApplyConflict, ApplyError, UnsafePatch
 from agentcanvas.flows.guards import Land
 from agentcanvas.pattern import Ask, Fate, Work
-from agentcanvas.proposals.checks import Evidence
 from agentcanvas.proposals.model import AnnounceMessage, Decision, WorkStatus, announce, brief
-from agentcanvas.proposals.policy import Breach, BreachKind, Policy
+from agentcanvas.proposals.policy import Policy
 from agentcanvas.proposals.review import Outcome, Ruling
-from agentcanvas.proposals.scope import within
-from agentcanvas.proposals.secrets import secrets_in
-from agentcanvas.proposals.self_running import self_running
 from agentcanvas.proposals.shelf import ProposalFolder
 from agentcanvas.proposals.ways import Branch, Commit, Message, Way, Worktree
 from agentcanvas.protocol.kinds import AttemptSummary
@@ -30,7 +26,9 @@ from agentcanvas.runs import events as e
 from agentcanvas.runs import prompts, shelf
 from agentcanvas.runs.context import RunContext
 from agentcanvas.runs.evidence import Examiner
+from agentcanvas.runs.examining import Examining
 from agentcanvas.runs.offstage import Settled
+from agentcanvas.runs.shelf import Evident
 from agentcanvas.runs.turns import Place, TurnOutcome, TurnSpec
 from agentcanvas.runs.verdicts import Dossier, Verdicts
 from agentcanvas.sandbox.paths import get_sandbox_paths
@@ -50,14 +48,6 @@ class Terms(Struct, frozen=True):
     orchestrator: str
     land: Land = Land.WORKTREE
     scopes: tuple[tuple[str, ...], ...] = ()
-
-
-class Evident(Struct, frozen=True):
-    """What is known about a proposal before anybody judges it; ``notes`` are for the reviewer."""
-
-    breaches: tuple[Breach, ...]
-    evidence: Evidence
-    notes: tuple[str, ...] = ()
 
 
 class _Landing(Struct, frozen=True):
@@ -83,6 +73,13 @@ class Assignment:
         self._previous: list[AttemptSummary] = []
         self._generation: int | None = None
         self._session = ""
+        self._examining = Examining(
+            run,
+            terms.examiner,
+            self._policy,
+            scopes=terms.scopes,
+            interaction_id=terms.place.interaction_id or None,
+        )
 
     async def carry_out(self) -> Settled:
         """Work until the task is settled; a candidate is settled when its evidence is there."""
@@ -125,12 +122,13 @@ class Assignment:
     async def _evident(
         self, ref: ProposalRef, folder: ProposalFolder
     ) -> tuple[Evident, Sequence[e.RunEvent]]:
-        return await self._evidence(ref, folder), ()
+        return await self._examining.evident(ref, folder), ()
 
     async def judge(self, dossier: Dossier, revision: int) -> Settled | None:
         """Have a proposal judged and landed; None when it goes back to its worker."""
         before = self._run.meter.turns
-        ruling = await self._terms.verdicts.on(dossier)
+        judged = await self._terms.verdicts.on(dossier, self._examining)
+        ruling, dossier = judged.ruling, judged.dossier
         self._turns += self._run.meter.turns - before
         if ruling.outcome is Outcome.APPLY:
             landed = await self._land(dossier, ruling)
@@ -141,9 +139,9 @@ class Assignment:
             if revision + 1 >= self._terms.verdicts.max_iterations:
                 return self._settled(dossier.summary, Fate.FAILED, landed.conflict, dossier.ref)
             ruling = Ruling(Outcome.REVISE, landed.conflict)
-            self._generation = None
-            self._session = ""  # it knows files that are no longer so
-            self._message = prompts.anew(self._ask.message, landed.conflict)
+            self._begin_anew(landed.conflict)
+        elif dossier.checked_on != dossier.ref.generation:
+            self._begin_anew(ruling.reason)
         else:
             self._message = prompts.revision(self._ask.message, ruling.reason)
             self._generation = dossier.ref.generation
@@ -152,6 +150,12 @@ class Assignment:
             return self._settled(dossier.summary, Fate.REJECTED, ruling.reason, dossier.ref)
         self._previous.append(AttemptSummary(revision + 1, Decision.REVISE.value, ruling.reason))
         return None
+
+    def _begin_anew(self, reason: str) -> None:
+        """What was wrong shows on the ground of now only, so the next round stands on that."""
+        self._generation = None
+        self._session = ""  # it knows files that are no longer so
+        self._message = prompts.anew(self._ask.message, reason)
 
     # -- the turn --------------------------------------------------------------------------------
 
@@ -259,8 +263,7 @@ class Assignment:
         summary = turn.report.summary or _said(folder)
 
         async def effect() -> tuple[Evident, Sequence[e.RunEvent]]:
-            evident = await self._evidence(ref, folder)
-            await shelf.keep_log(run.ground.workspace, ref, _log_of(evident.evidence))
+            evident = await self._examining.evident(ref, folder)
             return evident, self._submitted(turn, folder, summary, evident)
 
         evident = await run.once(f"{key}/evidence", ref.proposal_id, Evident, effect)
@@ -282,32 +285,12 @@ class Assignment:
             iteration=iteration,
             criteria=self._work.acceptance_criteria,
             testing_required=self._work.testing_required,
+            checked_on=ref.generation if evident.checked_on is None else evident.checked_on,
         )
-
-    async def _evidence(self, ref: ProposalRef, folder: ProposalFolder) -> Evident:
-        base = await self._run.ground.generation(ref.generation)
-        changed = [file.path for file in ref.changed_files]
-        forecast = await self._run.ground.foresee(folder.patch, base, self._policy)
-        breaches = (*forecast.breaches, *self._out_of_scope(changed))
-        if breaches:
-            return Evident(breaches, Evidence(generation=base.name))
-        evidence = await self._terms.examiner.examine(base, folder.patch, changed, self._policy)
-        notes = [finding.sentence for finding in secrets_in(folder.patch)]
-        notes += [note.sentence for note in self_running(folder.patch)]
-        return Evident((), evidence, tuple(notes))
 
     @property
     def _policy(self) -> Policy:
         return Policy(scope=self._work.scope or ())
-
-    def _out_of_scope(self, changed: Sequence[str]) -> list[Breach]:
-        """The scopes of flow and interaction; the task's own is the policy's (S8)."""
-        return [
-            Breach(BreachKind.OUTSIDE_SCOPE, path, f"is outside {', '.join(globs)}")
-            for globs in self._terms.scopes
-            for path in changed
-            if not within(path, globs)
-        ]
 
     def _submitted(
         self, turn: TurnOutcome, folder: ProposalFolder, summary: str, evident: Evident
@@ -315,9 +298,6 @@ class Assignment:
         run, task_id, worker = self._run, self._work.task_id, self._ask.to
         interaction = self._terms.place.interaction_id or None
         tests = evident.evidence.tests_run
-        said = evident.evidence.sentence
-        if evident.breaches:
-            said = "; ".join(breach.sentence for breach in evident.breaches)
         told = announce(
             run_id=run.run_id,
             worker_id=worker,
@@ -329,22 +309,7 @@ class Assignment:
             tests_run=tests,
         )
         return [
-            e.ChecksRun(
-                actor="engine",
-                provenance=e.Provenance.SYSTEM,
-                interaction_id=interaction,
-                payload=e.Checked(
-                    task_id,
-                    "unsafe" if evident.breaches else evident.evidence.status.value,
-                    said,
-                    tests,
-                    red=tuple(
-                        compared.check.name
-                        for compared in evident.evidence.checks
-                        if not compared.after.passed
-                    ),
-                ),
-            ),
+            self._examining.told(task_id, evident),
             e.ProposalSubmitted(
                 actor=worker,
                 provenance=e.Provenance.WORKER_PROPOSAL,
@@ -484,11 +449,3 @@ class Assignment:
 def _said(folder: ProposalFolder) -> str:
     """What the worker said it did; the block that hands it over is for machines."""
     return brief(folder.summary.partition("\nHANDOFF\n")[0])
-
-
-def _log_of(evidence: Evidence) -> str:
-    parts = [evidence.sentence]
-    for compared in evidence.checks:
-        parts.append(f"== {compared.check.name}: {compared.check.command}")
-        parts.append(compared.after.output)
-    return "\n".join(parts) + "\n"

@@ -37,6 +37,7 @@ from agentcanvas.runs.desk import RunDesk
 from agentcanvas.runs.ground import Ground
 from agentcanvas.runs.journal import Journal
 from agentcanvas.runs.logbook import Logbook
+from agentcanvas.runs.lookout import Lookout
 from agentcanvas.runs.office import RunOrder
 from agentcanvas.runs.people import People, engine_of, mailbox_of
 from agentcanvas.runs.repertoire import Repertoire
@@ -86,9 +87,17 @@ class CarryingOut:
     """One life of one run."""
 
     def __init__(
-        self, equipment: Equipment, run_id: str, stream: str, order: RunOrder, picked: Picked
+        self,
+        equipment: Equipment,
+        run_id: str,
+        stream: str,
+        order: RunOrder,
+        picked: Picked,
+        *,
+        lookout: Lookout,
     ) -> None:
         self._with = equipment
+        self._lookout = lookout
         self._order = order
         self._picked = picked
         self._flow = sound_flow(order, equipment.repertoire)
@@ -167,7 +176,8 @@ class CarryingOut:
                     before=before,
                 ),
                 people=people,
-                ground=Ground(equipment.workspace, self.logbook),
+                ground=Ground(equipment.workspace, self.logbook, self._lookout),
+                lookout=self._lookout,
                 attendance=self._attendance,
                 confinement=self._picked.confinement,
                 rules=rules,

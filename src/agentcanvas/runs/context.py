@@ -16,6 +16,7 @@ from agentcanvas.runs.budget import Meter
 from agentcanvas.runs.ground import Ground
 from agentcanvas.runs.journal import Journal
 from agentcanvas.runs.logbook import Logbook
+from agentcanvas.runs.lookout import Lookout
 from agentcanvas.runs.office import RunOrder
 from agentcanvas.runs.people import People
 from agentcanvas.runs.turns import Turns
@@ -37,6 +38,7 @@ class RunContext:
     turns: Turns
     people: People
     ground: Ground
+    lookout: Lookout
     attendance: Attendance
     confinement: Confinement
     rules: dict[str, tuple[Rule, ...]]

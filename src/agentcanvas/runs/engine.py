@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import Self
 
 import anyio
 import anyio.abc
 import msgspec
+from msgspec import UNSET
 
 from agentcanvas.errors import (
     AgentCanvasError,
@@ -36,8 +37,11 @@ from agentcanvas.runs.carrying_out import (
 )
 from agentcanvas.runs.ground import Ground
 from agentcanvas.runs.logbook import Logbook
+from agentcanvas.runs.lookout import Lookout
 from agentcanvas.runs.office import RunOrder, RunSummary, TranscriptEntry, UndoneTask
 from agentcanvas.runs.people import PersonInbox, engine_of
+from agentcanvas.runs.showing import REVIEW, Showing
+from agentcanvas.runs.shown import ShownProposal, Side
 from agentcanvas.runs.snapshots import WORTH_KEEPING, Snapshots
 from agentcanvas.runs.state import RunState, RunStatus
 from agentcanvas.runs.tail import Tail
@@ -79,6 +83,8 @@ class Engine:
         self._tail = Tail(equipment.store, equipment.clock)
         self._snapshots = Snapshots(equipment.store)
         self._starting = anyio.Lock()
+        self._lookout = Lookout(equipment.workspace, self._tell)
+        self._showing = Showing(self._lookout, self._recorded, self.asks)
 
     @classmethod
     @asynccontextmanager
@@ -176,19 +182,25 @@ class Engine:
                 return
             await store.wait_beyond(head)
 
-    async def patch(self, run_id: str, task_id: str) -> bytes:
-        """The latest proposed change of a task."""
-        revisions = [
-            entry.event.payload.revision
-            for entry in await self._recorded(run_id)
-            if isinstance(entry.event, e.TurnStarted) and entry.event.payload.task_id == task_id
-        ]
-        for revision in sorted(set(revisions), reverse=True):
-            name = f"{task_id}.r{revision}"
-            folder = shelf.folder_of(self._with.workspace, run_id, name)
-            if (folder / "changes.patch").is_file():
-                return await anyio.Path(folder / "changes.patch").read_bytes()
-        raise NotFound(f"The task {task_id} of {run_id} has no proposal.")
+    async def proposal(
+        self, run_id: str, task_id: str, attempt: int | None = None
+    ) -> ShownProposal:
+        """All about a proposed change of a task, the latest if no attempt is named."""
+        return await self._showing.proposal(run_id, task_id, attempt)
+
+    async def patch(self, run_id: str, task_id: str, attempt: int | None = None) -> bytes:
+        """A proposed change of a task, the latest if no attempt is named."""
+        return await self._showing.patch(run_id, task_id, attempt)
+
+    async def file(
+        self, run_id: str, task_id: str, path: str, side: Side, attempt: int | None = None
+    ) -> bytes:
+        """One file of a proposed change, as it was or as it would be."""
+        return await self._showing.file(run_id, task_id, path, side, attempt)
+
+    async def look_again(self) -> None:
+        """See how the waiting proposals stand now; who edits files tells nobody."""
+        await self._lookout.look_again()
 
     # -- control ---------------------------------------------------------------------------------
 
@@ -248,7 +260,7 @@ class Engine:
         if not landed:
             what = f"The task {task_id} of {run_id}" if task_id else run_id
             raise ValidationError(f"{what} has nothing in the workspace that could be taken back.")
-        ground = Ground(self._with.workspace, log)
+        ground = Ground(self._with.workspace, log, self._lookout)
         undone = []
         for each in reversed(landed):
             try:
@@ -275,6 +287,9 @@ class Engine:
 
     async def answer(self, ask_id: str, answer: PersonAnswer) -> None:
         """Answer one of them; the run goes on if it waited for nothing else."""
+        for ask in await self.asks():
+            if ask.ask_id == ask_id:
+                await self._showing.refuse_impossible(ask, answer.content)
         run_id = await self._inbox.answer(await self._persons(), ask_id, answer)
         if run_id not in self._running and run_id in self._streams:
             state = await self.state(run_id)
@@ -299,7 +314,9 @@ class Engine:
     async def _life(self, run_id: str, order: RunOrder, picked: Picked) -> None:
         running = self._running[run_id]
         end: e.End | None = None
-        carrying = CarryingOut(self._with, run_id, self._streams[run_id], order, picked)
+        carrying = CarryingOut(
+            self._with, run_id, self._streams[run_id], order, picked, lookout=self._lookout
+        )
         running.carrying = carrying
         try:
             with running.scope:
@@ -399,6 +416,7 @@ class Engine:
         """Find the runs; those that nobody carries out any more are interrupted."""
         self._streams = await history.streams(self._with.store)
         await self._take_back_turns()
+        await self._watch_what_waits()
         for run_id in list(self._streams):
             state = await self.state(run_id)
             if state.status is RunStatus.RUNNING:
@@ -413,6 +431,26 @@ class Engine:
                     await self._logbook(run_id).write(
                         e.WarningGiven(actor="engine", provenance=SYSTEM, payload=warned)
                     )
+
+    async def _watch_what_waits(self) -> None:
+        """Reviews that wait from before; who carries out a run watches what it asks about."""
+        for ask in await self.asks():
+            if ask.proposal is UNSET or ask.run_id not in self._streams:
+                continue
+            task_id = ask.scope.removeprefix(REVIEW)
+            with suppress(AgentCanvasError):  # a damaged folder; its review will say so
+                kept = await shelf.take(self._with.workspace, ask.run_id, ask.proposal)
+                told = [
+                    entry.event.payload
+                    for entry in await self._recorded(ask.run_id)
+                    if isinstance(entry.event, e.ProposalRechecked)
+                    and entry.event.payload.proposal_id == ask.proposal
+                ]
+                await self._lookout.watch(task_id, kept.ref, told=told[-1] if told else None)
+        await self._lookout.look_again()
+
+    async def _tell(self, run_id: str, event: e.RunEvent) -> None:
+        await self._logbook(run_id).write(event)
 
     async def _take_back_turns(self) -> None:
         """Nobody is at work yet; what lies there for agents is sent anew when its run goes on.

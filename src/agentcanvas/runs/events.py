@@ -11,7 +11,7 @@ from enum import StrEnum
 import msgspec
 
 from agentcanvas.errors import StoreDamaged
-from agentcanvas.proposals.model import AnnounceMessage, ProposalReview, TestsRun, Wire
+from agentcanvas.proposals.model import AnnounceMessage, FileChoice, ProposalReview, TestsRun, Wire
 from agentcanvas.protocol.records import Usage
 from agentcanvas.store import Event as Row
 
@@ -88,6 +88,29 @@ class Discarded(Wire, frozen=True):
     """A candidate that nobody landed (D6)."""
 
     proposal_id: str
+
+
+class Part(Wire, frozen=True):
+    """A part of a proposal that a person has chosen; it is a proposal of its own (D13)."""
+
+    task_id: str
+    proposal_id: str
+    part_of: str
+    chosen: tuple[FileChoice, ...] = ()
+
+
+class Standing(Wire, frozen=True):
+    """How a waiting proposal stands in the workspace of now: clean, merges, stale or conflicts.
+
+    ``meets`` says in sentences which other waiting proposals change the same places.
+    """
+
+    task_id: str
+    proposal_id: str
+    fitness: str
+    reason: str = ""
+    conflicts: tuple[str, ...] = ()
+    meets: tuple[str, ...] = ()
 
 
 class Undone(Wire, frozen=True):
@@ -298,6 +321,18 @@ class ProposalDiscarded(_Event, frozen=True, kw_only=True, tag="proposal_discard
     payload: Discarded
 
 
+class PartChosen(_Event, frozen=True, kw_only=True, tag="part_chosen"):
+    """A person wants only a part of a change."""
+
+    payload: Part
+
+
+class ProposalRechecked(_Event, frozen=True, kw_only=True, tag="proposal_rechecked"):
+    """The ground has moved, and a waiting change stands otherwise than before."""
+
+    payload: Standing
+
+
 class TaskFailed(_Event, frozen=True, kw_only=True, tag="task_failed"):
     """A task ended without a proposal."""
 
@@ -423,6 +458,8 @@ RunEvent = (
     | TaskFailed
     | TaskAnswered
     | ProposalDiscarded
+    | PartChosen
+    | ProposalRechecked
     | Noted
     | Drew
     | WarningGiven

@@ -64,18 +64,28 @@ class Examiner:
         self._locks: dict[int, anyio.Lock] = {}
 
     async def examine(
-        self, base: Generation, patch: bytes, changed: Sequence[str], policy: Policy
+        self,
+        base: Generation,
+        patch: bytes,
+        changed: Sequence[str],
+        policy: Policy,
+        *,
+        onto: Generation | None = None,
     ) -> Evidence:
-        """Evidence for a patch that is safe to land."""
-        checks = choose_checks(self._declared, base.tree)
+        """Evidence for a patch that is safe to land, made on ``base``.
+
+        ``onto`` is a later generation that it is merged into; a conflict is an ``ApplyConflict``.
+        """
+        ground = onto or base
+        checks = choose_checks(self._declared, ground.tree)
         if not checks:
-            return compare(base.name, checks, {}, {}, changed)
-        before = await self.before(base)
-        async with self._copy(base) as tree:
+            return compare(ground.name, checks, {}, {}, changed)
+        before = await self.before(ground)
+        async with self._copy(ground) as tree:
             await Landing(tree, policy=policy).apply("evidence", patch, base.tree)
             await anyio.to_thread.run_sync(rmtree, tree / STATE_FOLDER)
-            after = await self._run(checks, base, tree)
-        return compare(base.name, checks, before, after, changed)
+            after = await self._run(checks, ground, tree)
+        return compare(ground.name, checks, before, after, changed)
 
     async def before(self, base: Generation) -> dict[Check, CheckResult]:
         """The checks on a generation as it is, run once."""

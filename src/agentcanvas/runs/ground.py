@@ -16,6 +16,7 @@ from agentcanvas.proposals.policy import Policy
 from agentcanvas.proposals.ways import Way
 from agentcanvas.runs import events as e
 from agentcanvas.runs.logbook import Logbook
+from agentcanvas.runs.lookout import Lookout
 from agentcanvas.sandbox.generation import (
     Generation,
     edits_since,
@@ -34,8 +35,9 @@ _HALF_MADE = (".evidence-*", ".claim-*", "*/diff-*")
 class Ground:
     """The workspace, as one run sees it."""
 
-    def __init__(self, workspace: Path, logbook: Logbook) -> None:
+    def __init__(self, workspace: Path, logbook: Logbook, lookout: Lookout) -> None:
         self.workspace = workspace
+        self._lookout = lookout
         self._logbook = logbook
         self._landing = Landing(workspace)
         self._lock = anyio.Lock()
@@ -52,7 +54,9 @@ class Ground:
             if not edits:
                 return latest
             files = tuple(shown(edit.path) for edit in edits)
-            return await self._take(latest, "the workspace has changed", files)
+            taken = await self._take(latest, "the workspace has changed", files)
+        await self._lookout.look_again()
+        return taken
 
     async def generation(self, number: int) -> Generation:
         """One that was taken before."""
@@ -70,12 +74,18 @@ class Ground:
     ) -> Receipt:
         """Land a patch, or raise and leave all as it is; a repeat gives the first receipt."""
         async with self._lock:
-            return await self._landing.apply(transaction, patch, base.tree, policy=policy, way=way)
+            receipt = await self._landing.apply(
+                transaction, patch, base.tree, policy=policy, way=way
+            )
+        await self._lookout.look_again()
+        return receipt
 
     async def undo(self, transaction: str) -> Receipt:
         """Take back what a transaction landed."""
         async with self._lock:
-            return await self._landing.undo(transaction)
+            receipt = await self._landing.undo(transaction)
+        await self._lookout.look_again()
+        return receipt
 
     async def recover(self) -> None:
         """Settle what a crash left half done in the workspace, and half made beside it."""

@@ -15,6 +15,7 @@ from agentcanvas.proposals.model import Wire
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.protocol.records import TranscriptEvent
 from agentcanvas.runs.events import Recorded
+from agentcanvas.runs.shown import ShownProposal, Side
 from agentcanvas.runs.state import RunState, RunStatus
 
 
@@ -97,8 +98,20 @@ class Records(Protocol):
         """What an agent, or every agent, said and did."""
         ...
 
-    async def patch(self, run_id: str, task_id: str) -> bytes:
-        """The latest proposed change of a task."""
+    async def proposal(
+        self, run_id: str, task_id: str, attempt: int | None = None
+    ) -> ShownProposal:
+        """All about a proposed change of a task, the latest if no attempt is named."""
+        ...
+
+    async def patch(self, run_id: str, task_id: str, attempt: int | None = None) -> bytes:
+        """A proposed change of a task, the latest if no attempt is named."""
+        ...
+
+    async def file(
+        self, run_id: str, task_id: str, path: str, side: Side, attempt: int | None = None
+    ) -> bytes:
+        """One file of a proposed change, as it was or as it would be."""
         ...
 
 

@@ -48,6 +48,18 @@ VERDICT_SCHEMA: dict[str, Any] = {
                 "required": ["path", "text"],
             },
         },
+        "choose": {
+            "description": "Only these files, and of a file only these hunks; all if not given.",
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string"},
+                    "hunks": {"type": "array", "items": {"type": "integer", "minimum": 0}},
+                },
+                "required": ["path"],
+            },
+        },
     },
     "required": ["decision"],
 }

@@ -289,6 +289,10 @@ _TEXTS: Final[dict[type, Callable[[Any, RunState], str]]] = {
     e.TaskFailed: lambda failure, _: failure.reason,
     e.TaskAnswered: lambda answered, _: answered.summary,
     e.ProposalDiscarded: lambda discarded, _: discarded.proposal_id,
+    e.PartChosen: lambda part, _: ", ".join(choice.path for choice in part.chosen),
+    e.ProposalRechecked: lambda now, _: "; ".join(
+        filter(None, (now.fitness, now.reason, *now.meets))
+    ),
     e.ApplyStarted: lambda applying, _: applying.transaction,
     e.ProposalLanded: lambda landed, _: ", ".join(landed.files),
     e.ProposalUndone: lambda undone, _: ", ".join(undone.files),

@@ -65,6 +65,10 @@ class TaskState(msgspec.Struct, frozen=True):
     summary: str = ""
     files: tuple[str, ...] = ()
     reason: str = ""
+    fitness: str = ""
+    """How its proposal stands while it waits: clean, merges, stale or conflicts."""
+    standing: str = ""
+    """The same in words, with the other proposals that it meets."""
 
 
 class RunState(msgspec.Struct, frozen=True):
@@ -189,7 +193,18 @@ class Folding:
 
     def _submitted(self, event: e.ProposalSubmitted) -> None:
         submission = event.payload
-        self._set_task(submission.task_id, status=TaskStatus.IN_REVIEW, summary=submission.summary)
+        self._set_task(
+            submission.task_id,
+            status=TaskStatus.IN_REVIEW,
+            summary=submission.summary,
+            fitness="",
+            standing="",
+        )
+
+    def _rechecked(self, event: e.ProposalRechecked) -> None:
+        now = event.payload
+        said = "; ".join(filter(None, (now.reason, *now.meets)))
+        self._set_task(now.task_id, fitness=now.fitness, standing=said)
 
     def _reviewed(self, event: e.ProposalReviewed) -> None:
         review = event.payload
@@ -200,7 +215,9 @@ class Folding:
         }[review.decision]
         if review.applied_at is not None:
             status = TaskStatus.APPLIED
-        self._set_task(review.task_id, status=status, reason=review.reason or "")
+        self._set_task(
+            review.task_id, status=status, reason=review.reason or "", fitness="", standing=""
+        )
 
     def _failed(self, event: e.TaskFailed) -> None:
         failure = event.payload
@@ -252,6 +269,7 @@ class Folding:
         e.RunEnded: _ended,
         e.TaskDispatched: _dispatched,
         e.ProposalSubmitted: _submitted,
+        e.ProposalRechecked: _rechecked,
         e.ProposalReviewed: _reviewed,
         e.TaskFailed: _failed,
         e.TaskAnswered: _answered,

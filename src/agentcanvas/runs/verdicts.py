@@ -5,8 +5,8 @@ What follows from an answer is decided by ``proposals.review``; here the questio
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -14,7 +14,8 @@ from msgspec import Struct
 from agentcanvas.flows.guards import PERSON
 from agentcanvas.flows.settle import SettledReview
 from agentcanvas.proposals.checks import Evidence
-from agentcanvas.proposals.model import Decision
+from agentcanvas.proposals.choosing import chosen_in
+from agentcanvas.proposals.model import Decision, FileChoice
 from agentcanvas.proposals.policy import Breach
 from agentcanvas.proposals.remarks import Remarks, with_remarks
 from agentcanvas.proposals.review import (
@@ -39,7 +40,10 @@ _ASKS = frozenset({Outcome.ASK_REVIEWER, Outcome.ASK_AGAIN, Outcome.ASK_PERSON})
 
 
 class Dossier(Struct, frozen=True, kw_only=True):
-    """A proposal with all that is known about it; ``iteration`` starts at 1."""
+    """A proposal with all that is known about it; ``iteration`` starts at 1.
+
+    ``checked_on`` is the generation under its evidence.
+    """
 
     key: str
     ref: ProposalRef
@@ -53,6 +57,26 @@ class Dossier(Struct, frozen=True, kw_only=True):
     criteria: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     testing_required: bool = False
+    checked_on: int | None = None
+
+
+class Judged(Struct, frozen=True):
+    """A ruling, and what it is about: the proposal, or the part of it that was chosen."""
+
+    ruling: Ruling
+    dossier: Dossier
+
+
+class Looking(Protocol):
+    """Who finds out more about a proposal while it is judged."""
+
+    async def part(self, dossier: Dossier, choice: Sequence[FileChoice]) -> Dossier:
+        """Give the dossier of a part; the same one when everything was chosen."""
+        ...
+
+    async def renewed(self, dossier: Dossier) -> Dossier | None:
+        """Give the dossier on the ground of now; None if what it says still holds."""
+        ...
 
 
 class Verdicts:
@@ -74,18 +98,24 @@ class Verdicts:
         """How many rounds a proposal may take."""
         return self._options.max_iterations
 
-    async def on(self, dossier: Dossier) -> Ruling:
+    async def on(self, whole: Dossier, looking: Looking) -> Judged:
         """The ruling that settles this round, whoever has to be asked for it."""
         verdict = automatic_verdict(self._options)
         asked = of_person = 0
+        dossier = whole
         while True:
             ruling = judge(self._case(dossier, verdict, asked))
+            if ruling.outcome is Outcome.APPLY and (now := await looking.renewed(dossier)):
+                dossier = now
+                continue  # the same verdict, on what is true now
             if ruling.outcome not in _ASKS:
-                return ruling
+                return Judged(ruling, dossier)
             if ruling.outcome is Outcome.ASK_PERSON or self._reviewer(dossier) == PERSON:
                 of_person += 1
                 why = "" if ruling.outcome is Outcome.ASK_REVIEWER else ruling.reason
                 verdict = await self._ask_person(dossier, of_person, why)
+                if verdict is not None and verdict.chosen:
+                    dossier = await looking.part(whole, verdict.chosen)
                 asked = max(1, asked)
             else:
                 asked += 1
@@ -110,6 +140,10 @@ class Verdicts:
         )
 
     async def _ask_reviewer(self, dossier: Dossier, asked: int, again: str) -> Verdict | None:
+        async with self._run.lookout.waiting(dossier.task_id, dossier.ref):
+            return await self._reviewed_by_agent(dossier, asked, again)
+
+    async def _reviewed_by_agent(self, dossier: Dossier, asked: int, again: str) -> Verdict | None:
         run, reviewer = self._run, self._reviewer(dossier)
         run.meter.spend_turn()
         outcome = await run.turns.take(
@@ -152,19 +186,20 @@ class Verdicts:
             notes=dossier.notes,
             why=why,
         )
-        answer = await run.people.ask(
-            PersonAsk(
-                ask_id=f"{run.run_id}/{dossier.key}/person:{count}",
-                person=person,
-                run_id=run.run_id,
-                agent_id=dossier.ref.agent_id,
-                scope=f"review:{dossier.task_id}",
-                text=text,
-                instruction="APPLY, REJECT: reason, or REVISE: instructions",
-                schema=prompts.VERDICT_SCHEMA,
-                problem=why if count > 1 else "",
-            )
+        ask = PersonAsk(
+            ask_id=f"{run.run_id}/{dossier.key}/person:{count}",
+            person=person,
+            run_id=run.run_id,
+            agent_id=dossier.ref.agent_id,
+            scope=f"review:{dossier.task_id}",
+            text=text,
+            instruction="APPLY, REJECT: reason, or REVISE: instructions",
+            schema=prompts.VERDICT_SCHEMA,
+            problem=why if count > 1 else "",
+            proposal=dossier.ref.proposal_id,
         )
+        async with run.lookout.waiting(dossier.task_id, dossier.ref):
+            answer = await run.people.ask(ask)
         return _verdict_of(answer.content, mailbox_of(answer.person or person))
 
 
@@ -179,7 +214,8 @@ def _verdict_of(content: Any, by: str) -> Verdict | None:
         return None
     try:
         remarks = msgspec.convert(content.get("comments") or (), Remarks)
+        chosen = chosen_in(content) if decision is Decision.APPLY else ()
     except msgspec.ValidationError:
         return None
     reason = with_remarks(str(content.get("reason") or ""), remarks)
-    return Verdict(decision, by, ReviewerKind.PERSON, reason)
+    return Verdict(decision, by, ReviewerKind.PERSON, reason, chosen=chosen)

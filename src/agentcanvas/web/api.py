@@ -13,8 +13,10 @@ from starlette.routing import Route
 from agentcanvas.clock import Clock
 from agentcanvas.protocol.person import PersonAnswer
 from agentcanvas.runs.office import Office, RunOrder, TranscriptEntry
+from agentcanvas.runs.shown import ShownProposal
 from agentcanvas.web import views as v
 from agentcanvas.web.feed import Feed
+from agentcanvas.web.files import AS_DATA, media_of
 from agentcanvas.web.following import Following
 from agentcanvas.web.lines import line_of, one_line
 from agentcanvas.web.operation import operation
@@ -47,6 +49,7 @@ class Api:
     def routes(self) -> list[Route]:
         """Every operation at its address; ids of tasks and asks may hold slashes."""
         run = "/runs/{run_id}"
+        task = f"{run}/tasks/{{task_id:path}}"
         return [
             operation("GET", "/server", self.server),
             operation("GET", "/runs", self.runs),
@@ -55,7 +58,9 @@ class Api:
             operation("GET", f"{run}/events", self.run_events),
             operation("GET", f"{run}/transcript", self.transcript),
             operation("GET", f"{run}/report", self.report),
-            operation("GET", f"{run}/tasks/{{task_id:path}}/patch", self.patch),
+            operation("GET", f"{task}/proposal", self.proposal),
+            operation("GET", f"{task}/patch", self.patch),
+            operation("GET", f"{task}/file", self.file),
             operation("POST", f"{run}/stop", self.stop),
             operation("POST", f"{run}/resume", self.resume),
             operation("POST", f"{run}/retry", self.retry, status=_CREATED),
@@ -112,9 +117,21 @@ class Api:
         recorded = [entry async for entry in self._office.events(path.run_id, follow=False)]
         return report(recorded, query.format)
 
-    async def patch(self, path: v.TaskPath) -> Response:
-        """The latest proposed change of a task."""
-        return Response(await self._office.patch(path.run_id, path.task_id), media_type=_PATCH)
+    async def proposal(self, path: v.TaskPath, query: v.AttemptQuery) -> ShownProposal:
+        """All about a proposed change: files, hunks, evidence, findings, how it stands now."""
+        return await self._office.proposal(path.run_id, path.task_id, query.attempt)
+
+    async def patch(self, path: v.TaskPath, query: v.AttemptQuery) -> Response:
+        """A proposed change of a task."""
+        patch = await self._office.patch(path.run_id, path.task_id, query.attempt)
+        return Response(patch, media_type=_PATCH)
+
+    async def file(self, path: v.TaskPath, query: v.FileQuery) -> Response:
+        """One file of a proposed change, as it was or as it would be."""
+        content = await self._office.file(
+            path.run_id, path.task_id, query.path, query.side, query.attempt
+        )
+        return Response(content, media_type=media_of(content), headers=AS_DATA)
 
     async def events(self, query: v.FeedQuery, headers: v.FeedHeaders) -> EventStream:
         """Whatever happens, in all runs or in one, from a place or from now on."""

@@ -13,6 +13,7 @@ import msgspec
 from agentcanvas.proposals.model import Wire
 from agentcanvas.protocol.person import PersonAsk
 from agentcanvas.runs.office import RunSummary, TranscriptEntry, UndoneTask
+from agentcanvas.runs.shown import Side
 from agentcanvas.runs.state import RunState
 
 Seq = Annotated[int, msgspec.Meta(ge=0)]
@@ -86,6 +87,20 @@ class TaskPath(msgspec.Struct, frozen=True):
 
     run_id: str
     task_id: str
+
+
+class AttemptQuery(msgspec.Struct, frozen=True):
+    """Which attempt at a task, counted from 1; the latest when not given."""
+
+    attempt: Annotated[int, msgspec.Meta(ge=1)] | None = None
+
+
+class FileQuery(msgspec.Struct, frozen=True):
+    """Which file of a change, on which side of it."""
+
+    path: str
+    side: Side = Side.AFTER
+    attempt: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
 class AskPath(msgspec.Struct, frozen=True):

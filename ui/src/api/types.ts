@@ -315,6 +315,54 @@ export interface ProposalDiscarded {
   readonly payload: Discarded;
 }
 
+/** A file of a proposal, whole, or its hunks by number; 0 is the change of its mode (D13). */
+export interface FileChoice {
+  readonly path: string;
+  readonly hunks?: readonly number[] | null;
+}
+
+/** A part of a proposal that a person has chosen; it is a proposal of its own (D13). */
+export interface Part {
+  readonly taskId: string;
+  readonly proposalId: string;
+  readonly partOf: string;
+  readonly chosen?: readonly FileChoice[];
+}
+
+/** A person wants only a part of a change. */
+export interface PartChosen {
+  readonly event: "part_chosen";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Part;
+}
+
+/** How a waiting proposal stands in the workspace of now: clean, merges, stale or conflicts. */
+export interface Standing {
+  readonly taskId: string;
+  readonly proposalId: string;
+  readonly fitness: string;
+  readonly reason?: string;
+  readonly conflicts?: readonly string[];
+  readonly meets?: readonly string[];
+}
+
+/** The ground has moved, and a waiting change stands otherwise than before. */
+export interface ProposalRechecked {
+  readonly event: "proposal_rechecked";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Standing;
+}
+
 /** Something worth keeping, and where it comes from. */
 export interface Note {
   readonly entry: string;
@@ -599,6 +647,7 @@ export interface PersonAsk {
   readonly default?: unknown;
   readonly images?: readonly string[];
   readonly problem?: string;
+  readonly proposal?: string;
 }
 
 /** What waits for a person. */
@@ -786,6 +835,184 @@ export interface PersonAnswer {
   readonly person?: string;
 }
 
+/** Where a proposal stands; `TRANSITIONS` holds every legal move. */
+export type ProposalState = "created" | "evidence" | "waiting" | "stale" | "conflicts" | "applying" | "applied" | "undone" | "rejected" | "revised" | "discarded";
+
+/** One hunk; `number` is its name in a choice and stays the same for this proposal. */
+export interface ShownHunk {
+  readonly number: number;
+  readonly oldStart?: number;
+  readonly oldCount?: number;
+  readonly newStart?: number;
+  readonly newCount?: number;
+  readonly heading?: string;
+}
+
+/** One file; without `hunks` it is taken whole or not at all. */
+export interface ShownFile {
+  readonly path: string;
+  readonly status: ChangeStatus;
+  readonly added?: number;
+  readonly removed?: number;
+  readonly binary?: boolean;
+  readonly hunks?: readonly ShownHunk[];
+}
+
+/** One command whose exit code says yes or no; `declared` by a flow, or detected. */
+export interface Check {
+  readonly name: string;
+  readonly command: string;
+  readonly expectedExitCode?: number;
+  readonly declared?: boolean;
+}
+
+/** One check on one tree. */
+export interface CheckResult {
+  readonly passed: boolean;
+  readonly exitCode: number | null;
+  readonly output?: string;
+  readonly tests?: TestsRun | null;
+  readonly unsound?: string;
+}
+
+/** One check before and after; `before` None when it was not run on the base. */
+export interface Compared {
+  readonly check: Check;
+  readonly before: CheckResult | null;
+  readonly after: CheckResult;
+}
+
+/** All checks of a proposal, on the generation that it was made on. */
+export interface Evidence {
+  readonly generation: string;
+  readonly checks?: readonly Compared[];
+  readonly steered?: readonly string[];
+}
+
+/** Why a path, or the patch as a whole, may not land. */
+export type BreachKind = "patch_too_large" | "unreadable" | "not_plain_form" | "no_change" | "does_not_apply" | "wrong_base" | "misplaced_hunk" | "duplicate_path" | "name_clash" | "file_and_folder" | "absolute_path" | "parent_folder" | "bad_name" | "internal_folder" | "left_out_folder" | "submodule" | "outside_allowed" | "outside_scope" | "forbidden_mode" | "link_leaves" | "link_into_internal" | "through_link" | "special_file" | "file_too_large" | "total_too_large" | "too_many_files";
+
+/** One reason; `path` is empty when it is about the patch as a whole. */
+export interface Breach {
+  readonly kind: BreachKind;
+  readonly path: string;
+  readonly detail: string;
+}
+
+/** One secret; `excerpt` is the line up to it. */
+export interface SecretFinding {
+  readonly path: string;
+  readonly line: number;
+  readonly rule: string;
+  readonly excerpt: string;
+}
+
+/** What makes it run. */
+export type Occasion = "entering_the_folder" | "opening_in_an_editor" | "git" | "ci" | "install_or_build" | "tests" | "starting_python" | "container" | "make" | "coding_agent" | "made_executable" | "link";
+
+/** One thing to look at twice; `detail` continues a sentence that begins with the path. */
+export interface RunNote {
+  readonly path: string;
+  readonly occasion: Occasion;
+  readonly detail: string;
+}
+
+/** How bad a finding is (R5). */
+export type Severity = "critical" | "major" | "minor" | "suggestion";
+
+/** As much of W2's Finding as the gate needs; unknown fields are left to `protocol`. */
+export interface Finding {
+  readonly severity: Severity;
+  readonly description?: string;
+  readonly finding_id?: string;
+  readonly fixed_in_iteration?: number | null;
+}
+
+/** What somebody said about it. */
+export interface ShownReview {
+  readonly by: string;
+  readonly decision: Decision;
+  readonly reason?: string;
+  readonly findings?: readonly Finding[];
+}
+
+/** CLEAN: nothing moved. MERGES: it lands beside other edits of the same files. STALE: it would land, but its evidence was made on something else. CONFLICTS: it cannot land. */
+export type Fitness = "clean" | "merges" | "stale" | "conflicts";
+
+/** What of the user's is in the way. */
+export type ConflictKind = "both_changed" | "user_added" | "user_changed" | "user_deleted" | "in_the_way";
+
+/** One path that cannot be merged. */
+export interface Conflict {
+  readonly kind: ConflictKind;
+  readonly path: string;
+  readonly detail: string;
+}
+
+/** How one proposal stands; `moved` are its files that are not as its base has them. */
+export interface Outlook {
+  readonly proposalId: string;
+  readonly fitness: Fitness;
+  readonly moved?: readonly string[];
+  readonly merged?: readonly string[];
+  readonly conflicts?: readonly Conflict[];
+  readonly reason?: string;
+}
+
+/** How bad it is; the first two merge, the others do not. */
+export type CollisionKind = "same_change" | "same_file" | "same_lines" | "whole_file" | "file_and_folder" | "name_clash";
+
+/** Proposals that meet at one place; lines are those of the base, counted from 1. */
+export interface Collision {
+  readonly path: string;
+  readonly kind: CollisionKind;
+  readonly proposals: readonly string[];
+  readonly firstLine?: number | null;
+  readonly lastLine?: number | null;
+}
+
+/** One round of a task, counted from 1; the decision is absent while it waits for one. */
+export interface Attempt {
+  readonly number: number;
+  readonly proposalId: string;
+  readonly decision?: Decision | null;
+  readonly reason?: string;
+}
+
+/** The proposal that this one is a part of, and which part. */
+export interface DerivedFrom {
+  readonly proposalId: string;
+  readonly patchSha256: string;
+  readonly chosen: readonly FileChoice[];
+}
+
+/** Everything about one attempt at a task; `ask_id` is what an answer goes to, if it waits. */
+export interface ShownProposal {
+  readonly runId: string;
+  readonly taskId: string;
+  readonly proposalId: string;
+  readonly attempt: number;
+  readonly worker: string;
+  readonly status: ProposalState;
+  readonly generation: number;
+  readonly createdAt: string;
+  readonly instruction?: string;
+  readonly summary?: string;
+  readonly files?: readonly ShownFile[];
+  readonly evidence?: Evidence | null;
+  readonly evidenceStatus?: string;
+  readonly evidenceSentence?: string;
+  readonly breaches?: readonly Breach[];
+  readonly secrets?: readonly SecretFinding[];
+  readonly selfRunning?: readonly RunNote[];
+  readonly reviews?: readonly ShownReview[];
+  readonly outlook?: Outlook | null;
+  readonly overlaps?: readonly Collision[];
+  readonly askId?: string | null;
+  readonly attempts?: readonly Attempt[];
+  readonly derivedFrom?: DerivedFrom | null;
+}
+
 /** Where a task stands; the board's columns. */
 export type TaskStatus = "dispatched" | "in_review" | "revising" | "applied" | "rejected" | "failed" | "answered" | "undone";
 
@@ -804,6 +1031,8 @@ export type RunEvent =
   | TaskFailed
   | TaskAnswered
   | ProposalDiscarded
+  | PartChosen
+  | ProposalRechecked
   | Noted
   | Drew
   | WarningGiven

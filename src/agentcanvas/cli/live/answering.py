@@ -6,6 +6,7 @@ what follows from the answer, is the engine's.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -15,24 +16,27 @@ from rich.text import Text
 
 from agentcanvas.cli.live.clean import clean, lines_of, one_line
 from agentcanvas.cli.live.diff import coloured, counted
+from agentcanvas.cli.live.parts import choice_of, parts_table, standing_lines
 from agentcanvas.cli.live.planning import as_yaml, edited, plan_in, plan_table
 from agentcanvas.cli.live.remarking import FORM, placed, remark_in
 from agentcanvas.cli.live.said import lines_said
 from agentcanvas.cli.live.terminal import Terminal
 from agentcanvas.cli.live.view import PLAN, REVIEW, RunView
 from agentcanvas.cli.live.words import evidence_style, task_of
-from agentcanvas.errors import AgentCanvasError
+from agentcanvas.errors import AgentCanvasError, ValidationError
 from agentcanvas.flows.document import read_document
 from agentcanvas.proposals.model import Decision
 from agentcanvas.proposals.remarks import Remark
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.runs.office import Office
+from agentcanvas.runs.shown import ShownProposal
 
 Choices = dict[str, str]
 """What a person can choose: the key, and the word that says the same."""
 
 REVIEW_CHOICES: Choices = {
     "a": "apply",
+    "p": "part",
     "r": "revise",
     "x": "reject",
     "n": "note",
@@ -81,16 +85,23 @@ class Answering:
     async def _review(self, ask: PersonAsk, view: RunView) -> Reply:
         task_id = task_of(ask)
         patch = await self._office.patch(ask.run_id, task_id)
-        self.terminal.show(_review_card(ask, view, patch))
+        shown = await self._office.proposal(ask.run_id, task_id)
+        self.terminal.show(_review_card(ask, view, patch, standing_lines(shown)))
         await self.terminal.page(coloured(patch))
         remarks: list[Remark] = []
         while True:
             match await self._choice(REVIEW_CHOICES):
                 case "apply" | "revise" | "reject" as chosen:
                     decision = Decision(chosen)
-                    reason = await self._reason(decision, remarks)
+                    reason = await self._reason(decision, ask, remarks)
                     if reason is not None:
                         return await self._put(ask, _verdict(decision, reason, remarks))
+                case "part":
+                    part = await self._part(shown)
+                    reason = await self._reason(Decision.APPLY, ask, remarks) if part else None
+                    if reason is not None:
+                        content = _verdict(Decision.APPLY, reason, remarks)
+                        return await self._put(ask, {**content, "choose": part})
                 case "note":
                     await self._comment(remarks, patch)
                 case "diff":
@@ -100,10 +111,24 @@ class Answering:
                 case _:
                     return Reply.LEFT
 
-    async def _reason(self, decision: Decision, remarks: list[Remark]) -> str | None:
+    async def _part(self, shown: ShownProposal) -> list[dict[str, Any]]:
+        """The files and hunks to land; nothing when the person thought better of it."""
+        self.terminal.show(parts_table(shown))
+        while typed := await self.terminal.line("Which (such as: 1 3#1,2; empty: back)?"):
+            try:
+                chosen = choice_of(typed.split(), shown.files)
+            except ValidationError as problem:
+                self.terminal.say(str(problem), style="red")
+                continue
+            return list(to_builtins(chosen))
+        return []
+
+    async def _reason(
+        self, decision: Decision, ask: PersonAsk, remarks: list[Remark]
+    ) -> str | None:
         """Why; None when the person thought better of it. Comments may say it all."""
         if decision is Decision.APPLY:
-            return ""
+            return await self.terminal.line("Why all the same?") or "" if ask.problem else ""
         if remarks:
             said = f"{len(remarks)} notes go along; empty: nothing more to say"
             return await self.terminal.line(f"{_NEEDS_REASON[decision]} ({said})")
@@ -225,7 +250,9 @@ def _card(title: str, *texts: str) -> Panel:
     return Panel(body, title=Text(title), title_align="left", border_style="cyan")
 
 
-def _review_card(ask: PersonAsk, view: RunView, patch: bytes) -> Panel:
+def _review_card(
+    ask: PersonAsk, view: RunView, patch: bytes, standing: Sequence[str] = ()
+) -> Panel:
     """What the change is for, what it is, and what speaks for it."""
     task_id = task_of(ask)
     task = view.tasks.get(task_id)
@@ -238,6 +265,8 @@ def _review_card(ask: PersonAsk, view: RunView, patch: bytes) -> Panel:
         body.append("\n" + "\n".join(lines_of(task.summary)) + "\n")
     if evidence and evidence not in ask.text:
         body.append(f"\nChecks: {evidence}\n", style=style)
+    for line in standing:
+        body.append(f"\n{line}", style="yellow")
     body.append(f"\nChanges: {counted(patch)}")
     who = view.name_of(_worker(ask, view))
     title = Text(f"Review {one_line(task_id, 48)} by {one_line(who, 40)}")

@@ -8,6 +8,7 @@ from agentcanvas.cli.live.clean import one_line
 from agentcanvas.cli.live.view import PLAN, REVIEW, RunView, TaskView
 from agentcanvas.proposals.checks import EvidenceStatus
 from agentcanvas.proposals.model import Decision
+from agentcanvas.proposals.radar import Fitness
 from agentcanvas.protocol.person import PersonAsk
 from agentcanvas.runs import events as e
 from agentcanvas.runs.office import RunSummary
@@ -58,6 +59,12 @@ RUN_STYLES = {
     RunStatus.STOPPED: "red",
 }
 _EVIDENCE_STYLES = {str(EvidenceStatus.PASSED): "green", str(EvidenceStatus.FAILED): "red"}
+_FITNESS = {
+    str(Fitness.CLEAN): "fits your files as they are",
+    str(Fitness.MERGES): "will be merged with your edits",
+    str(Fitness.STALE): "was checked on other files than there are now",
+    str(Fitness.CONFLICTS): "conflicts with your files",
+}
 _VERDICTS = {
     Decision.APPLY: "approved",
     Decision.REJECT: "rejected",
@@ -104,6 +111,12 @@ def _told_of_verdict(event: e.RunEvent, view: RunView) -> str:
         case e.ProposalLanded(payload=landed):
             commit = f" (commit {one_line(landed.commit, 12)})" if landed.commit else ""
             return f"{short(landed.task_id)} applied: {files(landed.files)}{commit}"
+        case e.PartChosen(payload=part):
+            named = files([choice.path for choice in part.chosen])
+            return f"{short(part.task_id)} only a part is wanted: {named}"
+        case e.ProposalRechecked(payload=now):
+            why = "; ".join(one_line(text, 200) for text in (now.reason, *now.meets) if text)
+            return f"{short(now.task_id)} {_FITNESS[now.fitness]}{f': {why}' if why else ''}"
         case e.ProposalUndone(payload=undone):
             return f"{short(undone.task_id)} taken back: {files(undone.files)}"
         case _:
