@@ -110,7 +110,7 @@ def test_an_option_lands_only_what_it_names(desk: Desk) -> None:
     result = desk.give(office, "review", "--apply", "--only", "src/parser.py#1", "--reason", "ok")
     assert result.exit_code == 0, result.stderr
     ((_, answer),) = office.answers
-    chosen = [{"path": "src/parser.py", "hunks": [1]}]
+    chosen = [{"path": "src/parser.py", "hunks": (1,)}]
     content = {"decision": "apply", "reason": "ok", "choose": chosen}
     assert answer == PersonAnswer(content, "you")
 

@@ -214,6 +214,17 @@ function quiet(event: Recorded, name: Naming): Line | null {
     }
     case "proposal_discarded":
       return line(event, { icon: "no", text: `Candidate ${event.payload.proposalId} was let go` });
+    case "part_chosen": {
+      const { taskId, chosen = [] } = event.payload;
+      const text = `${taskId}: only a part is wanted, of ${plural(chosen.length, "file")}`;
+      return line(event, { icon: "revise", text, details: fileList(chosen.map(({ path }) => path)) });
+    }
+    case "proposal_rechecked": {
+      const { taskId, fitness, reason, meets = [] } = event.payload;
+      const why = [reason, ...meets].filter(Boolean).join("; ");
+      const tone = fitness === "conflicts" ? "danger" : fitness === "clean" ? "ok" : "warn";
+      return line(event, { icon: "base", tone, text: `${taskId}: now ${fitness}${why ? `: ${why}` : ""}` });
+    }
     case "person_answered": {
       const { person, answer } = event.payload;
       return line(event, { icon: "ask", text: `${name(person)} answered${answer ? `: ${answer}` : ""}` });
