@@ -31,7 +31,14 @@ from agentcanvas.protocol.records import (
     Usage,
 )
 from agentcanvas.runs import events as e
-from agentcanvas.runs.office import Office, RunOrder, RunSummary, TranscriptEntry, UndoneTask
+from agentcanvas.runs.office import (
+    Office,
+    RunOrder,
+    RunSummary,
+    TranscriptEntry,
+    UndoneTask,
+    Window,
+)
 from agentcanvas.runs.shown import ShownProposal, Side, shown_files
 from agentcanvas.runs.state import RunState, TaskStatus, fold
 
@@ -160,6 +167,11 @@ class FakeOffice:
     async def state(self, run_id: str) -> RunState:
         return fold(self._run(run_id).log)
 
+    async def window(self, run_id: str, *, last: int = 500, before: int | None = None) -> Window:
+        run = self._run(run_id)
+        shown = [entry for entry in run.log if before is None or entry.seq < before][-last:]
+        return Window(fold(run.log), run.summary, (), tuple(shown), len(shown) < len(run.log))
+
     async def events(
         self, run_id: str, *, after: int = 0, follow: bool = True
     ) -> AsyncIterator[e.Recorded]:
@@ -246,6 +258,15 @@ class FakeOffice:
         if self._stop_hangs:
             await anyio.sleep_forever()
         self._run(run_id).tell(*ending(done=False, reason=reason))
+
+    async def stop_work(
+        self, run_id: str, *, agent: str | None = None, task_id: str | None = None
+    ) -> tuple[str, ...]:
+        self.calls.append(f"stop_work {run_id} {agent} {task_id}")
+        return ()
+
+    async def tell(self, run_id: str, agent: str, text: str) -> None:
+        self.calls.append(f"tell {run_id} {agent} {text}")
 
     async def undo(self, run_id: str, task_id: str | None = None) -> tuple[UndoneTask, ...]:
         self.calls.append(f"undo {run_id} {task_id or 'all'}")

@@ -60,6 +60,8 @@ KEYS: Mapping[str, Mapping[str, Any]] = {
     "PageUp": {"key": "PageUp", "code": "PageUp", "windowsVirtualKeyCode": 33},
     "Home": {"key": "Home", "code": "Home", "windowsVirtualKeyCode": 36},
     "ArrowDown": {"key": "ArrowDown", "code": "ArrowDown", "windowsVirtualKeyCode": 40},
+    "Escape": {"key": "Escape", "code": "Escape", "windowsVirtualKeyCode": 27},
+    "/": {"key": "/", "code": "Slash", "windowsVirtualKeyCode": 191, "text": "/"},
     "f": {"key": "f", "code": "KeyF", "windowsVirtualKeyCode": 70, "text": "f"},
 }
 
@@ -209,6 +211,10 @@ class Page:
         key = KEYS[name]
         self.call("Input.dispatchKeyEvent", type="keyDown", **key)
         self.call("Input.dispatchKeyEvent", type="keyUp", **{**key, "text": ""})
+
+    def type(self, text: str) -> None:
+        """Put text where the focus is, as if it were typed."""
+        self.call("Input.insertText", text=text)
 
     def click(self, selector: str) -> None:
         box = self.wait_for(

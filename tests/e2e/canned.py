@@ -81,10 +81,22 @@ class CannedServer(ThreadingHTTPServer):
         with self.changed:
             return [_summary(run, entries) for run, entries in reversed(self._runs.items())]
 
-    def snapshot(self, run: str) -> dict[str, Any]:
+    def window(self, run: str, last: int, before: int | None) -> dict[str, Any]:
         with self.changed:
             self.snapshots += 1
-            return {"head": self.head, "events": [line(entry) for entry in self._runs[run]]}
+            entries = self._runs[run]
+            begun = entries[0].event
+            shown = [each for each in entries if before is None or each.seq < before]
+            return {
+                "head": f"{self.epoch}-{entries[-1].seq}",
+                "state": msgspec.to_builtins(fold(entries)),
+                "summary": msgspec.to_builtins(_summary(run, entries)),
+                "team": msgspec.to_builtins(
+                    begun.payload.team if isinstance(begun, e.RunStarted) else ()
+                ),
+                "events": [line(entry) for entry in shown[-last:]],
+                "earlier": len(shown) > last,
+            }
 
     def asks(self) -> list[dict[str, Any]]:
         """What waits for a person, as the events tell it."""
@@ -153,8 +165,9 @@ class Handler(BaseHTTPRequestHandler):
             case ["api", "v1", "runs"]:
                 runs = msgspec.to_builtins(self.server.summaries())
                 self._send_json({"head": self.server.head, "runs": runs})
-            case ["api", "v1", "runs", run, "events"]:
-                self._send_json(self.server.snapshot(run))
+            case ["api", "v1", "runs", run, "window"]:
+                query = {name: int(values[0]) for name, values in parse_qs(asked.query).items()}
+                self._send_json(self.server.window(run, query["last"], query.get("before")))
             case ["api", "v1", "asks"]:
                 self._send_json({"head": self.server.head, "asks": self.server.asks()})
             case ["api", "v1", "events"]:

@@ -11,9 +11,10 @@ from agentcanvas.proposals.model import ProposalState
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.protocol.records import TextEvent
 from agentcanvas.runs import events as e
-from agentcanvas.runs.office import RunOrder, RunSummary, TranscriptEntry, UndoneTask
+from agentcanvas.runs.office import RunOrder, RunSummary, TranscriptEntry, UndoneTask, Window
 from agentcanvas.runs.shown import ShownProposal, Side
 from agentcanvas.runs.state import RunState, RunStatus, fold
+from agentcanvas.runs.windows import window_in
 from agentcanvas.store import Store
 
 FLOW = "team-alpha"
@@ -104,6 +105,11 @@ class FakeOffice:
             raise NotFound(f"There is no run {run_id}. See: agentcanvas runs")
         return fold(recorded)
 
+    async def window(self, run_id: str, *, last: int = 500, before: int | None = None) -> Window:
+        await self.state(run_id)
+        stream = f"{FLOW}/{run_id}"
+        return await self.store.read(lambda look: window_in(look, stream, last, before))
+
     async def events(
         self, run_id: str, *, after: int = 0, follow: bool = True
     ) -> AsyncIterator[e.Recorded]:
@@ -148,6 +154,15 @@ class FakeOffice:
         await self.state(run_id)
         self.calls.append(("file", run_id, task_id, path, side, attempt))
         return FILES[path]
+
+    async def stop_work(
+        self, run_id: str, *, agent: str | None = None, task_id: str | None = None
+    ) -> tuple[str, ...]:
+        self.calls.append(("stop_work", run_id, agent, task_id))
+        return ("t1",)
+
+    async def tell(self, run_id: str, agent: str, text: str) -> None:
+        self.calls.append(("tell", run_id, agent, text))
 
     async def start(self, order: RunOrder) -> str:
         self.calls.append(("start", order))

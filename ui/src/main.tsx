@@ -6,6 +6,8 @@ import { dress } from "./shell/prefs.ts";
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/parts.css";
+import "./styles/cards.css";
+import "./styles/inbox.css";
 import "./styles/shell.css";
 
 dress();

@@ -12,7 +12,7 @@ import msgspec
 from agentcanvas.app.wire import Wire
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.runs.events import Recorded
-from agentcanvas.runs.office import RunOrder, RunSummary, TranscriptEntry, UndoneTask
+from agentcanvas.runs.office import RunOrder, RunSummary, TranscriptEntry, UndoneTask, Window
 from agentcanvas.runs.shown import ShownProposal, Side
 from agentcanvas.runs.state import RunState
 from agentcanvas.web import views as v
@@ -33,6 +33,13 @@ class RemoteOffice(Wire):
     async def state(self, run_id: str) -> RunState:
         """How a run stands."""
         return (await self.ask("GET", _run(run_id), v.RunView)).state
+
+    async def window(self, run_id: str, *, last: int = 500, before: int | None = None) -> Window:
+        """How a run stands with the last of its events, or the last before a number."""
+        query = {"last": last} | ({} if before is None else {"before": before})
+        view = await self.ask("GET", f"{_run(run_id)}/window", v.WindowView, query)
+        events = tuple(read_line(bytes(line)) for line in view.events)
+        return Window(view.state, view.summary, view.team, events, view.earlier)
 
     async def events(
         self, run_id: str, *, after: int = 0, follow: bool = True
@@ -97,6 +104,19 @@ class RemoteOffice(Wire):
     async def stop(self, run_id: str, *, reason: str = "stopped by you") -> None:
         """End a run; returns when nothing of it is left running."""
         await self.fetch("POST", f"{_run(run_id)}/stop", body=v.StopOrder(reason))
+
+    async def stop_work(
+        self, run_id: str, *, agent: str | None = None, task_id: str | None = None
+    ) -> tuple[str, ...]:
+        """End what an agent does now, or what is done for a task."""
+        order = v.StopWorkOrder(agent, task_id)
+        return (
+            await self.ask("POST", f"{_run(run_id)}/stop-work", v.StoppedView, body=order)
+        ).turns
+
+    async def tell(self, run_id: str, agent: str, text: str) -> None:
+        """Say something to an agent of a run that goes on."""
+        await self.fetch("POST", f"{_run(run_id)}/tell", body=v.TellOrder(agent, text))
 
     async def undo(self, run_id: str, task_id: str | None = None) -> tuple[UndoneTask, ...]:
         """Take back what a task landed, or all that a run landed."""

@@ -117,6 +117,19 @@ class CarryingOut:
         """Whether nothing can go on before a person answers."""
         return self._attendance.is_parked
 
+    async def stop_work(
+        self, reason: str, *, agent: str | None = None, task_id: str | None = None
+    ) -> tuple[str, ...]:
+        """End some of what is under way; the run goes on with what came of it."""
+        if self._turns is None:
+            return ()
+        return await self._turns.end_work(reason, agent=agent, task_id=task_id)
+
+    def note_told(self, told: e.Told) -> None:
+        """What a person said reaches the agent with its next turn."""
+        if self._turns is not None:
+            self._turns.note_told(told)
+
     async def run(self) -> e.End:
         """Work until the run has come to its end, or a limit of it."""
         before = await history.recorded(self._with.store, self.logbook.stream)

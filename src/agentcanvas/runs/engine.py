@@ -28,7 +28,7 @@ from agentcanvas.errors import (
 from agentcanvas.hub.guard import is_agent
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.runs import events as e
-from agentcanvas.runs import history, shelf, transcripts
+from agentcanvas.runs import history, shelf, transcripts, windows
 from agentcanvas.runs.carrying_out import (
     SYSTEM,
     CarryingOut,
@@ -38,7 +38,7 @@ from agentcanvas.runs.carrying_out import (
 from agentcanvas.runs.ground import Ground
 from agentcanvas.runs.logbook import Logbook
 from agentcanvas.runs.lookout import Lookout
-from agentcanvas.runs.office import RunOrder, RunSummary, TranscriptEntry, UndoneTask
+from agentcanvas.runs.office import RunOrder, RunSummary, TranscriptEntry, UndoneTask, Window
 from agentcanvas.runs.people import PersonInbox, engine_of
 from agentcanvas.runs.showing import REVIEW, Showing
 from agentcanvas.runs.shown import ShownProposal, Side
@@ -130,6 +130,17 @@ class Engine:
         state = await self._snapshots.state(self._stream(run_id))
         waits_for = state.waits_for or self._waits_for(run_id)
         return msgspec.structs.replace(state, waits_for=waits_for)
+
+    async def window(self, run_id: str, *, last: int = 500, before: int | None = None) -> Window:
+        """How a run stands with the last of its events, or the last before a number."""
+        stream = self._stream(run_id)
+        found = await self._with.store.read(
+            lambda look: windows.window_in(look, stream, last, before)
+        )
+        waits_for = found.state.waits_for or self._waits_for(run_id)
+        return msgspec.structs.replace(
+            found, state=msgspec.structs.replace(found.state, waits_for=waits_for)
+        )
 
     async def events(
         self, run_id: str, *, after: int = 0, follow: bool = True
@@ -252,6 +263,37 @@ class Engine:
         if state.status.is_over:
             raise IllegalTransition(f"{run_id} has ended already: {state.reason}")
         await self._end(self._logbook(run_id), e.End(reason, done=False))
+
+    async def stop_work(
+        self, run_id: str, *, agent: str | None = None, task_id: str | None = None
+    ) -> tuple[str, ...]:
+        """End what an agent does now, or what is done for a task; the run goes on without it."""
+        self._stream(run_id)
+        running = self._running.get(run_id)
+        if running is None or running.carrying is None:
+            raise IllegalTransition(f"Nothing is under way in {run_id}.")
+        return await running.carrying.stop_work("stopped by you", agent=agent, task_id=task_id)
+
+    async def tell(self, run_id: str, agent: str, text: str) -> None:
+        """Say something to an agent of a run that goes on; it hears it with its next turn."""
+        state = await self.state(run_id)
+        if state.status.is_over:
+            raise IllegalTransition(
+                f"{run_id} has ended: {state.reason}. Begin a run that goes on from there, with "
+                "what you have to say as its request."
+            )
+        if agent not in state.names:
+            known = ", ".join(sorted(state.names))
+            raise NotFound(f"{run_id} has no agent {agent}; it has: {known}")
+        if not text.strip():
+            raise ValidationError("There is nothing to say: the text is empty.")
+        told = e.Told(agent, text.strip())
+        await self._logbook(run_id).write(
+            e.WorkerTold(actor="person:you", provenance=e.Provenance.USER_INPUT, payload=told)
+        )
+        running = self._running.get(run_id)
+        if running is not None and running.carrying is not None:
+            running.carrying.note_told(told)
 
     async def undo(self, run_id: str, task_id: str | None = None) -> tuple[UndoneTask, ...]:
         """Take back what a task landed, or all that a run landed, the latest first."""

@@ -84,6 +84,13 @@ class Answered(Wire, frozen=True):
     summary: str
 
 
+class Told(Wire, frozen=True):
+    """Words of a person for an agent, which it hears with its next turn."""
+
+    agent: str
+    text: str
+
+
 class Discarded(Wire, frozen=True):
     """A candidate that nobody landed (D6)."""
 
@@ -423,6 +430,12 @@ class WarningGiven(_Event, frozen=True, kw_only=True, tag="warning"):
     payload: Warned
 
 
+class WorkerTold(_Event, frozen=True, kw_only=True, tag="worker_told"):
+    """A person said something to an agent, without being asked."""
+
+    payload: Told
+
+
 class RunInterrupted(_Event, frozen=True, kw_only=True, tag="run_interrupted"):
     """The process that ran it is gone; it waits for ``resume`` (D25)."""
 
@@ -463,6 +476,7 @@ RunEvent = (
     | Noted
     | Drew
     | WarningGiven
+    | WorkerTold
     | RunInterrupted
     | TaskDispatched
     | ProposalSubmitted

@@ -14,7 +14,7 @@ import msgspec
 from agentcanvas.proposals.model import Wire
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.protocol.records import TranscriptEvent
-from agentcanvas.runs.events import Recorded
+from agentcanvas.runs.events import Member, Recorded
 from agentcanvas.runs.shown import ShownProposal, Side
 from agentcanvas.runs.state import RunState, RunStatus
 
@@ -67,6 +67,19 @@ class TranscriptEntry(msgspec.Struct, frozen=True):
     event: TranscriptEvent
 
 
+class Window(msgspec.Struct, frozen=True):
+    """A run as a page opens it: how it stands, and some of its events in order.
+
+    ``state`` is of the event ``state.seq``; ``earlier`` says whether there are events before these.
+    """
+
+    state: RunState
+    summary: RunSummary
+    team: tuple[Member, ...]
+    events: tuple[Recorded, ...]
+    earlier: bool
+
+
 class UndoneTask(Wire, frozen=True):
     """A task whose change was taken back, or the sentence why it could not be."""
 
@@ -84,6 +97,10 @@ class Records(Protocol):
 
     async def state(self, run_id: str) -> RunState:
         """How a run stands."""
+        ...
+
+    async def window(self, run_id: str, *, last: int = 500, before: int | None = None) -> Window:
+        """How a run stands with the last of its events, or the last before a number."""
         ...
 
     def events(
@@ -132,6 +149,19 @@ class Control(Protocol):
 
     async def stop(self, run_id: str, *, reason: str = "stopped by you") -> None:
         """End a run and keep what is there; returns when nothing of it is left running."""
+        ...
+
+    async def stop_work(
+        self, run_id: str, *, agent: str | None = None, task_id: str | None = None
+    ) -> tuple[str, ...]:
+        """End what an agent does now, or what is done for a task; the run goes on without it.
+
+        Gives the ids of the turns that were told to end.
+        """
+        ...
+
+    async def tell(self, run_id: str, agent: str, text: str) -> None:
+        """Say something to an agent of a run that goes on; it hears it with its next turn."""
         ...
 
     async def undo(self, run_id: str, task_id: str | None = None) -> tuple[UndoneTask, ...]:

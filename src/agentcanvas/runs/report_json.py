@@ -302,6 +302,7 @@ _TEXTS: Final[dict[type, Callable[[Any, RunState], str]]] = {
     e.GenerationTaken: lambda base, _: f"g{base.generation}: {base.reason}",
     e.Noted: lambda note, _: note.entry,
     e.Drew: lambda draw, _: f"{draw.choice} of {', '.join(draw.among)}: {draw.why}",
+    e.WorkerTold: lambda told, _: f"{told.agent}: {told.text}",
     e.WarningGiven: lambda warned, _: warned.sentence,
     e.RunParked: lambda waiting, _: f"{waiting.person}: {waiting.question}",
     e.RunEnded: lambda end, _: end.reason,

@@ -21,13 +21,14 @@ from agentcanvas.hub.guard import Principal, PrincipalKind
 from agentcanvas.hub.hub import Hub
 from agentcanvas.hub.notices import HUB
 from agentcanvas.protocol.envelope import AgentRef, Envelope
-from agentcanvas.protocol.ids import step_id
+from agentcanvas.protocol.ids import new_id, step_id
 from agentcanvas.protocol.kinds import (
     AttemptSummary,
     Broadcast,
     Error,
     Kind,
     TaskAssign,
+    TaskCancel,
     TaskConstraints,
     TaskContext,
     TaskProgress,
@@ -137,12 +138,45 @@ class Turns:
         self._under_way: dict[str, Wait] = {}
         self._engine = Principal(engine_of(logbook.run_id), PrincipalKind.ENGINE)
         self._attempts: dict[str, _Attempt] = {}
+        self._unheard: dict[str, list[str]] = {}
+        """What people have said to an agent since its last turn began."""
         for entry in before:
             if isinstance(entry.event, e.TurnStarted):
                 begun = entry.event.payload
                 self._attempts[begun.turn_id] = _Attempt(
                     begun.attempt, begun.message_id, begun.generation
                 )
+                self._unheard.pop(begun.to, None)
+            elif isinstance(entry.event, e.WorkerTold):
+                self.note_told(entry.event.payload)
+
+    def note_told(self, told: e.Told) -> None:
+        """Keep what a person said until the agent's next turn."""
+        self._unheard.setdefault(told.agent, []).append(told.text)
+
+    async def end_work(
+        self, reason: str, *, agent: str | None = None, task_id: str | None = None
+    ) -> tuple[str, ...]:
+        """Tell whoever does it to end an agent's turns, or a task's; gives the ids of the turns."""
+        chosen = [
+            (key, wait.names[0])
+            for key, wait in self._under_way.items()
+            if agent in (None, wait.names[0]) and task_id in (None, wait.who)
+        ]
+        for key, worker in chosen:
+            cancel = Envelope(
+                id=new_id(),
+                kind=Kind.TASK_CANCEL,
+                time=self._clock.now(),
+                sender=AgentRef(self._engine.id),
+                recipient=AgentRef(worker),
+                session=self._logbook.run_id,
+                body=TaskCancel(target_id=self._attempts[key].message_id, reason=reason),
+                priority=9,
+            )
+            post = await self._hub.prepare(self._engine, cancel)
+            await self._logbook.transact(lambda unit, post=post: unit.put(post))  # type: ignore[misc]
+        return tuple(key for key, _ in chosen)
 
     async def take_back(self) -> None:
         """Take back what an earlier life has sent and nobody has begun.
@@ -189,7 +223,8 @@ class Turns:
         also: Sequence[e.RunEvent] = (),
     ) -> TurnOutcome:
         """Send an attempt, unless it was sent before, and hear what comes of it."""
-        envelope = self._envelope(spec, attempt)
+        sent = self._with_what_was_said(spec)
+        envelope = self._envelope(sent, attempt)
         limit_s = self._limit_s(spec)
         timeout_s = None if limit_s is None else limit_s + _PATIENCE_S
         started = self._clock.monotonic()
@@ -197,7 +232,8 @@ class Turns:
             envelope, timeout_s=timeout_s, send=False
         ) as conversation:
             if self._attempts.get(spec.key) != attempt:
-                await self._begin(spec, attempt, envelope, also)
+                await self._begin(sent, attempt, envelope, also)
+                self._unheard.pop(spec.to, None)
             try:
                 delivery = await self._final(conversation, spec)
             except DeadlineExceeded as late:
@@ -210,6 +246,14 @@ class Turns:
                 return self._end(spec, outcome, None)
         elapsed = round((self._clock.monotonic() - started) * 1000)
         return self._end(spec, _outcome_of(delivery.envelope, elapsed), delivery)
+
+    def _with_what_was_said(self, spec: TurnSpec) -> TurnSpec:
+        """The message with what people have added to it; what makes the turn the same is not."""
+        said = self._unheard.get(spec.to)
+        if not said:
+            return spec
+        added = "\n\n".join(f"A person says to you: {text}" for text in said)
+        return msgspec.structs.replace(spec, message=f"{spec.message}\n\n{added}")
 
     async def _begin(
         self,

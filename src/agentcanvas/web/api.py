@@ -56,12 +56,15 @@ class Api:
             operation("POST", "/runs", self.start, status=_CREATED),
             operation("GET", run, self.run),
             operation("GET", f"{run}/events", self.run_events),
+            operation("GET", f"{run}/window", self.window),
             operation("GET", f"{run}/transcript", self.transcript),
             operation("GET", f"{run}/report", self.report),
             operation("GET", f"{task}/proposal", self.proposal),
             operation("GET", f"{task}/patch", self.patch),
             operation("GET", f"{task}/file", self.file),
             operation("POST", f"{run}/stop", self.stop),
+            operation("POST", f"{run}/stop-work", self.stop_work),
+            operation("POST", f"{run}/tell", self.tell, status=_CREATED),
             operation("POST", f"{run}/resume", self.resume),
             operation("POST", f"{run}/retry", self.retry, status=_CREATED),
             operation("POST", f"{run}/undo", self.undo),
@@ -96,6 +99,18 @@ class Api:
             return self._following.stream(recorded, lambda entry: entry.seq, line_of)
         recorded = self._office.events(path.run_id, after=after, follow=False)
         return v.EventsView(head, tuple([msgspec.Raw(line_of(entry)) async for entry in recorded]))
+
+    async def window(self, path: v.RunPath, query: v.WindowQuery) -> v.WindowView:
+        """How a run stands, and the last of what happened in it."""
+        found = await self._office.window(path.run_id, last=query.last, before=query.before)
+        return v.WindowView(
+            await self._feed.place(found.state.seq),
+            found.state,
+            found.summary,
+            found.team,
+            tuple([msgspec.Raw(line_of(entry)) for entry in found.events]),
+            found.earlier,
+        )
 
     async def transcript(
         self, path: v.RunPath, query: v.FollowQuery, headers: v.FeedHeaders
@@ -149,6 +164,15 @@ class Api:
     async def stop(self, path: v.RunPath, body: v.StopOrder) -> None:
         """End a run; answered when nothing of it is left running."""
         await self._office.stop(path.run_id, reason=body.reason)
+
+    async def stop_work(self, path: v.RunPath, body: v.StopWorkOrder) -> v.StoppedView:
+        """End what an agent does now, or what is done for a task; the run goes on."""
+        ended = await self._office.stop_work(path.run_id, agent=body.agent, task_id=body.task_id)
+        return v.StoppedView(ended)
+
+    async def tell(self, path: v.RunPath, body: v.TellOrder) -> None:
+        """Say something to an agent."""
+        await self._office.tell(path.run_id, body.agent, body.text)
 
     async def resume(self, path: v.RunPath) -> None:
         """Go on with a run."""

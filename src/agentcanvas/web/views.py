@@ -12,6 +12,7 @@ import msgspec
 
 from agentcanvas.proposals.model import Wire
 from agentcanvas.protocol.person import PersonAsk
+from agentcanvas.runs.events import Member
 from agentcanvas.runs.office import RunSummary, TranscriptEntry, UndoneTask
 from agentcanvas.runs.shown import Side
 from agentcanvas.runs.state import RunState
@@ -48,6 +49,17 @@ class EventsView(Wire, frozen=True):
 
     head: str
     events: tuple[msgspec.Raw, ...]
+
+
+class WindowView(Wire, frozen=True):
+    """A run as a page opens it; the live feed goes on after ``head``."""
+
+    head: str
+    state: RunState
+    summary: RunSummary
+    team: tuple[Member, ...]
+    events: tuple[msgspec.Raw, ...]
+    earlier: bool
 
 
 class TranscriptView(Wire, frozen=True):
@@ -131,6 +143,13 @@ class FeedHeaders(msgspec.Struct, frozen=True, rename={"last_event_id": "last-ev
     last_event_id: str | None = None
 
 
+class WindowQuery(msgspec.Struct, frozen=True):
+    """How many events, and before which number; the last ones when it is not given."""
+
+    last: Annotated[int, msgspec.Meta(ge=1, le=5000)] = 500
+    before: Seq | None = None
+
+
 class ReportQuery(msgspec.Struct, frozen=True):
     """In which form."""
 
@@ -147,6 +166,26 @@ class StopOrder(Wire, frozen=True):
     """Why a run is ended."""
 
     reason: str = "stopped by you"
+
+
+class StopWorkOrder(Wire, frozen=True):
+    """Whose work ends, or the work on what; all that is under way when neither is given."""
+
+    agent: str | None = None
+    task_id: str | None = None
+
+
+class StoppedView(Wire, frozen=True):
+    """The turns that were told to end."""
+
+    turns: tuple[str, ...]
+
+
+class TellOrder(Wire, frozen=True):
+    """What a person says, and to whom."""
+
+    agent: str
+    text: Annotated[str, msgspec.Meta(min_length=1, max_length=20_000)]
 
 
 class UndoOrder(Wire, frozen=True):

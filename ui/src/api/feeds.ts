@@ -2,12 +2,14 @@
 
 import { useEffect } from "react";
 import { create } from "zustand";
-import { type Feed, loaded, received } from "../model/feed.ts";
+import { type Feed, extended, loaded, received } from "../model/feed.ts";
 import type { Arrived, Link, Told } from "../model/link.ts";
 import { address, get } from "./client.ts";
 import { connect } from "./live.ts";
-import { queries, refreshAll, refreshAfter } from "./queries.ts";
-import type { Snapshot } from "./types.ts";
+import { refreshAll, refreshAfter } from "./queries.ts";
+import type { WindowView } from "./types.ts";
+import { t } from "../i18n/index.ts";
+import { usePrefs } from "../shell/prefs.ts";
 
 interface Live {
   readonly link: Link;
@@ -19,6 +21,12 @@ interface Live {
 }
 
 export const useLive = create<Live>(() => ({ link: { state: "connecting" }, feeds: {}, problems: {}, seen: 0 }));
+
+/** Enough to read, quick to fetch; the rest comes when it is wanted. */
+const OPENED_WITH = 400;
+const MOST_AT_ONCE = 5000;
+
+const fetching = new Set<string>();
 
 /** How often a run is looked at, and what arrived before its snapshot did. */
 const lookers = new Map<string, number>();
@@ -73,7 +81,7 @@ function arrived(events: readonly Arrived[]): void {
   for (const [runId, some] of byRun) {
     waiting.get(runId)?.push(...some);
     const feed = feeds[runId];
-    if (feed) feeds[runId] = received(feed, some);
+    if (feed) feeds[runId] = received(feed, some, t);
   }
   useLive.setState({ feeds, seen: events.at(-1)?.event.seq ?? 0 });
   refreshAfter(events.map(({ event }) => event));
@@ -84,9 +92,9 @@ async function load(runId: string): Promise<void> {
   const meanwhile: Arrived[] = [];
   waiting.set(runId, meanwhile);
   try {
-    const snapshot = await get<Snapshot>(address(["runs", runId, "events"]));
+    const view = await get<WindowView>(address(["runs", runId, "window"], { last: OPENED_WITH }));
     if (!lookers.has(runId)) return;
-    const feed = received(loaded(snapshot), meanwhile);
+    const feed = received(loaded(view, t), meanwhile, t);
     useLive.setState(({ feeds, problems }) => ({
       feeds: { ...feeds, [runId]: feed },
       problems: without(problems, runId),
@@ -125,4 +133,31 @@ export function useProblem(runId: string | null): Error | null {
   return useLive(({ problems }) => (runId === null ? null : (problems[runId] ?? null)));
 }
 
-export { queries };
+/** Put earlier events before the first that is here; gives whether there may be more. */
+export async function fetchEarlier(runId: string, count = OPENED_WITH): Promise<boolean> {
+  const before = useLive.getState().feeds[runId]?.before;
+  if (before == null || fetching.has(runId)) return false;
+  fetching.add(runId);
+  try {
+    const view = await get<WindowView>(address(["runs", runId, "window"], { last: count, before }));
+    useLive.setState(({ feeds }) => {
+      const feed = feeds[runId];
+      return feed?.before === before ? { feeds: { ...feeds, [runId]: extended(feed, view, t) } } : {};
+    });
+    return view.earlier;
+  } finally {
+    fetching.delete(runId);
+  }
+}
+
+/** All of a run, for whoever searches it. */
+export async function fetchAll(runId: string): Promise<void> {
+  while (lookers.has(runId) && (await fetchEarlier(runId, MOST_AT_ONCE)));
+}
+
+// What is shown was put into words when it arrived.
+usePrefs.subscribe(({ language }, before) => {
+  if (language === before.language) return;
+  useLive.setState({ feeds: {} });
+  for (const runId of lookers.keys()) void load(runId);
+});

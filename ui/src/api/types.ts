@@ -419,6 +419,24 @@ export interface WarningGiven {
   readonly payload: Warned;
 }
 
+/** Words of a person for an agent, which it hears with its next turn. */
+export interface Told {
+  readonly agent: string;
+  readonly text: string;
+}
+
+/** A person said something to an agent, without being asked. */
+export interface WorkerTold {
+  readonly event: "worker_told";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Told;
+}
+
 /** The process that ran it is gone; it waits for `resume` (D25). */
 export interface RunInterrupted {
   readonly event: "run_interrupted";
@@ -797,9 +815,58 @@ export interface TranscriptView {
   readonly entries: readonly TranscriptEntry[];
 }
 
+/** Where a task stands; the board's columns. */
+export type TaskStatus = "dispatched" | "in_review" | "revising" | "applied" | "rejected" | "failed" | "answered" | "undone";
+
+/** One task as its events tell it. */
+export interface TaskState {
+  readonly task_id: string;
+  readonly worker: string;
+  readonly instruction: string;
+  readonly status?: TaskStatus;
+  readonly attempts?: number;
+  readonly summary?: string;
+  readonly files?: readonly string[];
+  readonly reason?: string;
+  readonly fitness?: string;
+  readonly standing?: string;
+}
+
+/** A run as its events tell it. */
+export interface RunState {
+  readonly run_id?: string;
+  readonly status?: RunStatus;
+  readonly flow?: string;
+  readonly request?: string;
+  readonly names?: Readonly<Record<string, string>>;
+  readonly tasks?: Readonly<Record<string, TaskState>>;
+  readonly waits_for?: string;
+  readonly reason?: string;
+  readonly result?: string;
+  readonly landed?: readonly string[];
+  readonly commit?: string | null;
+  readonly head?: string | null;
+  readonly seq?: number;
+}
+
+/** A run as a page opens it; the live feed goes on after `head`. */
+export interface WindowView {
+  readonly head: string;
+  readonly state: RunState;
+  readonly summary: RunSummary;
+  readonly team: readonly Member[];
+  readonly events: readonly unknown[];
+  readonly earlier: boolean;
+}
+
 /** A run that has begun. */
 export interface StartedView {
   readonly runId: string;
+}
+
+/** The turns that were told to end. */
+export interface StoppedView {
+  readonly turns: readonly string[];
 }
 
 /** A task whose change was taken back, or the sentence why it could not be. */
@@ -1013,9 +1080,6 @@ export interface ShownProposal {
   readonly derivedFrom?: DerivedFrom | null;
 }
 
-/** Where a task stands; the board's columns. */
-export type TaskStatus = "dispatched" | "in_review" | "revising" | "applied" | "rejected" | "failed" | "answered" | "undone";
-
 export type RunEvent =
   | RunStarted
   | InteractionStarted
@@ -1036,6 +1100,7 @@ export type RunEvent =
   | Noted
   | Drew
   | WarningGiven
+  | WorkerTold
   | RunInterrupted
   | TaskDispatched
   | ProposalSubmitted

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { RunEvent } from "../api/types.ts";
+import { speaker } from "../i18n/say.ts";
 import { type Card, present } from "./items.ts";
 import { SAMPLE, recorded } from "./sample.ts";
 
@@ -8,7 +9,7 @@ const NAMES = { lead: "Lead", "coder-1": "Coder" };
 function shown(event: RunEvent | undefined) {
   const [only] = recorded(event ? [event] : []);
   if (!only) throw new Error("the sample has no such event");
-  return present(only, NAMES);
+  return present(only, { names: NAMES, t: speaker("en") });
 }
 
 test("a dispatched task is 🎯 from → to with its instruction", () => {

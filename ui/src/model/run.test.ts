@@ -7,17 +7,17 @@ const after = (count: number, more = recorded([])) => [...recorded(SAMPLE).slice
 test("a run that works says who works at what", () => {
   const run = after(4);
   expect(run.status).toBe("running");
-  expect(waiting(run, "run_1")).toEqual({ on: "agents", who: "Coder", what: "edits bucket.py" });
+  expect(waiting(run)).toEqual({ on: "agents", who: "Coder", what: "edits bucket.py", more: 0 });
 });
 
 test("a parked run waits for a person and names the command that answers", () => {
   const run = after(8);
   expect(run.status).toBe("parked");
-  expect(waiting(run, "run_1")).toEqual({
+  expect(waiting(run)).toEqual({
     on: "person",
     who: "you",
     what: "Apply t1?",
-    command: "agentcanvas review",
+    more: 0,
   });
 });
 
@@ -58,12 +58,12 @@ test("a task handed out again counts its attempts and keeps its words", () => {
 test("an ended run waits for nobody and says why it ended", () => {
   const run = after(8, recorded(VERDICT, 9));
   expect(run).toMatchObject({ status: "done", asks: [], turns: [] });
-  expect(waiting(run, "run_1")).toEqual({ on: "over", who: "", what: "the plan is done" });
+  expect(waiting(run)).toEqual({ on: "over", who: "", what: "the plan is done", more: 0 });
 });
 
 test("an interrupted run names the command that goes on", () => {
   const run = after(3, recorded([{ event: "run_interrupted", actor: "engine", provenance: "system" }]));
-  expect(waiting(run, "run_1").command).toBe("agentcanvas resume run_1");
+  expect(waiting(run).on).toBe("resume");
 });
 
 test("tokens and money add up over turns", () => {

@@ -1,7 +1,7 @@
 // How a run stands: a fold over its events, the page's twin of runs/state.py. The server is the
 // judge of what may follow what; here an event is taken as it comes.
 
-import type { Member, PersonAsked, Recorded, RunStatus, RunSummary, TaskStatus, Usage } from "../api/types.ts";
+import type { Member, PersonAsked, Recorded, RunStatus, RunSummary, TaskStatus } from "../api/types.ts";
 import { type Names, nameOf } from "./words.ts";
 
 export interface TaskView {
@@ -10,6 +10,8 @@ export interface TaskView {
   readonly instruction: string;
   readonly status: TaskStatus;
   readonly attempts: number;
+  /** Why it was sent back, rejected or has failed. */
+  readonly reason: string;
 }
 
 export interface TurnView {
@@ -30,6 +32,10 @@ export interface RunView {
   readonly asks: readonly PersonAsked[];
   readonly parkedFor: string;
   readonly reason: string;
+  /** Files of this run that are in the workspace. */
+  readonly landed: readonly string[];
+  readonly startedMs: number;
+  readonly endedMs: number | null;
   readonly tokens: number;
   readonly cost: number;
 }
@@ -45,12 +51,15 @@ export const NEW_RUN: RunView = {
   asks: [],
   parkedFor: "",
   reason: "",
+  landed: [],
+  startedMs: 0,
+  endedMs: null,
   tokens: 0,
   cost: 0,
 };
 
 export function fold(view: RunView, event: Recorded): RunView {
-  return after(event.usage ? charged(view, event.usage) : view, event);
+  return after(charged(view, event), event);
 }
 
 function after(view: RunView, event: Recorded): RunView {
@@ -58,17 +67,17 @@ function after(view: RunView, event: Recorded): RunView {
     case "run_started": {
       const { flow, request, team } = event.payload;
       const names = Object.fromEntries(team.map((member) => [member.id, member.name]));
-      return { ...view, status: "running", flow, request, team, names };
+      return { ...view, status: "running", flow, request, team, names, startedMs: event.ts };
     }
     case "run_parked":
       return { ...view, status: "parked", parkedFor: `${event.payload.person}: ${event.payload.question}` };
     case "run_interrupted":
       return { ...view, status: "interrupted", turns: [] };
     case "run_resumed":
-      return { ...view, status: "running", parkedFor: "", reason: "" };
+      return { ...view, status: "running", parkedFor: "", reason: "", endedMs: null };
     case "run_ended": {
       const status = event.payload.done ? "done" : "stopped";
-      return { ...view, status, reason: event.payload.reason, parkedFor: "", turns: [], asks: [] };
+      return { ...view, status, reason: event.payload.reason, parkedFor: "", turns: [], asks: [], endedMs: event.ts };
     }
     case "turn_started": {
       const { turnId, to, taskId = "" } = event.payload;
@@ -92,15 +101,20 @@ function after(view: RunView, event: Recorded): RunView {
     case "proposal_submitted":
       return withTask(view, event.payload.taskId, "in_review");
     case "proposal_reviewed":
-      return withTask(view, event.payload.taskId, reviewed(event.payload));
+      return withTask(view, event.payload.taskId, reviewed(event.payload), event.payload.reason ?? "");
     case "task_failed":
-      return withTask(view, event.payload.taskId, "failed");
+      return withTask(view, event.payload.taskId, "failed", event.payload.reason);
     case "task_answered":
       return withTask(view, event.payload.taskId, "answered");
     case "proposal_applied":
-      return withTask(view, event.payload.taskId, "applied");
-    case "proposal_undone":
-      return withTask(view, event.payload.taskId, "undone");
+      return {
+        ...withTask(view, event.payload.taskId, "applied"),
+        landed: [...new Set([...view.landed, ...event.payload.files])],
+      };
+    case "proposal_undone": {
+      const { taskId, files } = event.payload;
+      return { ...withTask(view, taskId, "undone"), landed: view.landed.filter((file) => !files.includes(file)) };
+    }
     default:
       return view;
   }
@@ -117,20 +131,23 @@ function dispatched(view: RunView, task: { taskId: string; workerId: string; ins
   const { taskId, workerId, instruction } = task;
   const known = view.tasks.find((other) => other.taskId === taskId);
   if (!known) {
-    const fresh: TaskView = { taskId, worker: workerId, instruction, status: "dispatched", attempts: 1 };
+    const fresh: TaskView = { taskId, worker: workerId, instruction, status: "dispatched", attempts: 1, reason: "" };
     return { ...view, tasks: [...view.tasks, fresh] };
   }
   const again: TaskView = { ...known, worker: workerId, status: "dispatched", attempts: known.attempts + 1 };
   return { ...view, tasks: view.tasks.map((other) => (other === known ? again : other)) };
 }
 
-function withTask(view: RunView, taskId: string, status: TaskStatus): RunView {
-  return { ...view, tasks: view.tasks.map((task) => (task.taskId === taskId ? { ...task, status } : task)) };
+function withTask(view: RunView, taskId: string, status: TaskStatus, reason?: string): RunView {
+  const change = { status, ...(reason !== undefined && { reason }) };
+  return { ...view, tasks: view.tasks.map((task) => (task.taskId === taskId ? { ...task, ...change } : task)) };
 }
 
-function charged(view: RunView, usage: Usage): RunView {
-  const tokens = (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0);
-  return { ...view, tokens: view.tokens + tokens, cost: view.cost + (usage.cost ?? 0) };
+/** What a turn was charged, as the server counts it: told by the agent, or guessed. */
+function charged(view: RunView, event: Recorded): RunView {
+  const charge = event.event === "turn_ended" ? event.payload.charge : null;
+  if (!charge) return view;
+  return { ...view, tokens: view.tokens + charge.tokens, cost: view.cost + charge.cost };
 }
 
 export const isOver = (status: RunStatus): boolean => status === "done" || status === "stopped";
@@ -139,33 +156,25 @@ export interface Waiting {
   readonly on: "person" | "agents" | "engine" | "resume" | "over";
   readonly who: string;
   readonly what: string;
-  readonly command?: string;
+  /** How many others besides. */
+  readonly more: number;
 }
 
 /** The one line that says whom the run waits for (D25). */
-export function waiting(view: RunView, runId: string): Waiting {
-  if (isOver(view.status)) return { on: "over", who: "", what: view.reason };
-  if (view.status === "interrupted") {
-    const what = "the process that ran it is gone";
-    return { on: "resume", who: "", what, command: `agentcanvas resume ${runId}` };
-  }
+export function waiting(view: RunView): Waiting {
+  if (isOver(view.status)) return { on: "over", who: "", what: firstLine(view.reason), more: 0 };
+  if (view.status === "interrupted") return { on: "resume", who: "", what: "", more: 0 };
   const ask = view.asks[0];
-  if (ask) {
-    const more = view.asks.length > 1 ? ` (and ${view.asks.length - 1} more)` : "";
-    return { on: "person", who: ask.person, what: firstLine(ask.question) + more, command: ANSWER };
-  }
+  if (ask) return { on: "person", who: ask.person, what: firstLine(ask.question), more: view.asks.length - 1 };
   if (view.status === "parked") {
     const [who = "", ...rest] = view.parkedFor.split(": ");
-    return { on: "person", who, what: firstLine(rest.join(": ")), command: ANSWER };
+    return { on: "person", who, what: firstLine(rest.join(": ")), more: 0 };
   }
   const turn = view.turns.at(-1);
-  if (!turn) return { on: "engine", who: "", what: "" };
-  const others = view.turns.length > 1 ? ` and ${view.turns.length - 1} more` : "";
-  return { on: "agents", who: nameOf(view.names, turn.agent) + others, what: turn.step || turn.taskId };
+  if (!turn) return { on: "engine", who: "", what: "", more: 0 };
+  const more = view.turns.length - 1;
+  return { on: "agents", who: nameOf(view.names, turn.agent), what: turn.step || turn.taskId, more };
 }
-
-/** The command with which a person answers whatever waits for them. */
-export const ANSWER = "agentcanvas review";
 
 function firstLine(text: string): string {
   return text.trim().split("\n", 1)[0] ?? "";

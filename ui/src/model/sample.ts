@@ -40,7 +40,13 @@ export const SAMPLE: readonly RunEvent[] = [
     actor: "coder-1",
     provenance: "worker_proposal",
     usage: { inputTokens: 900, outputTokens: 100, cost: 0.25 },
-    payload: { turnId: "u1", text: "Done", durationMs: 72_000, taskId: "t1" },
+    payload: {
+      turnId: "u1",
+      text: "Done",
+      durationMs: 72_000,
+      taskId: "t1",
+      charge: { tokens: 1000, cost: 0.25 },
+    },
   },
   {
     event: "proposal_submitted",

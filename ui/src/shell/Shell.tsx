@@ -11,6 +11,7 @@ import { CommandBar } from "./CommandBar.tsx";
 import { Header } from "./Header.tsx";
 import { Help } from "./Help.tsx";
 import { Nav } from "./Nav.tsx";
+import { QuestionDialog } from "./QuestionDialog.tsx";
 import { StopDialog } from "./StopDialog.tsx";
 import { useKeys } from "./actions.ts";
 import { useNotice } from "./notice.ts";
@@ -60,6 +61,7 @@ export function Shell() {
       <CommandBar />
       <Help />
       <StopDialog />
+      <QuestionDialog />
       <Lost />
       <Toasts />
     </>

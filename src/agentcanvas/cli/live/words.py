@@ -149,6 +149,8 @@ def _told_of_notice(event: e.RunEvent, view: RunView) -> str:
             return f"Note: {one_line(note.entry)}"
         case e.Drew(payload=draw):
             return f"Drew {one_line(draw.choice, 40)}: {one_line(draw.why)}"
+        case e.WorkerTold(payload=told):
+            return f"You say to {one_line(view.name_of(told.agent), 40)}: {one_line(told.text)}"
         case e.WarningGiven(payload=warned):
             return f"Warning: {one_line(warned.sentence, 400)}"
         case _:

@@ -1,8 +1,55 @@
 import { Inbox } from "lucide-react";
+import { useAsks, useRuns } from "../../api/queries.ts";
+import type { PersonAsk } from "../../api/types.ts";
 import { useT } from "../../i18n/index.ts";
-import { EmptyState } from "../../parts/States.tsx";
+import { titleOf } from "../../model/words.ts";
+import { Badge } from "../../parts/Badge.tsx";
+import { EmptyState, ErrorState, Skeleton } from "../../parts/States.tsx";
+import { Words } from "../../parts/Words.tsx";
+import { addressOf } from "../../shell/route.ts";
+import { FormOf } from "./AskForm.tsx";
 
+/** Everything that waits for a person, of every run, the oldest first. */
 export default function InboxView() {
   const t = useT();
-  return <EmptyState icon={Inbox} title={t("view.inbox")} />;
+  const { data, error, refetch } = useAsks();
+  if (error) return <ErrorState title={t("inbox.cannot")} error={error} onRetry={() => void refetch()} />;
+  if (!data) return <Skeleton />;
+  if (data.asks.length === 0) return <EmptyState icon={Inbox} title={t("inbox.none")} text={t("inbox.noneText")} />;
+  return (
+    <div className="inbox">
+      <h2>{t("nav.needsYou", { count: data.asks.length })}</h2>
+      <ol>
+        {data.asks.map((ask) => (
+          <li key={ask.ask_id}>
+            <Ask ask={ask} />
+          </li>
+        ))}
+      </ol>
+    </div>
+  );
+}
+
+function Ask({ ask }: { ask: PersonAsk }) {
+  const t = useT();
+  const runs = useRuns().data?.runs;
+  const run = runs?.find(({ runId }) => runId === ask.run_id);
+  const [about = "", ...rest] = ask.scope.split(":");
+  const title =
+    about === "review" ? t("item.asks.review") : about === "plan" ? t("item.asks.plan") : t("item.asks.other", { name: ask.agent_id });
+  return (
+    <article className="collab-card" data-event="person_asked" data-tone="warn" data-open>
+      <header>
+        <h3>{title}</h3>
+        {rest.length > 0 && <Badge>{rest.join(":")}</Badge>}
+        <a className="ellipsis" href={addressOf({ view: "run", run: ask.run_id })}>
+          {titleOf(run?.request ?? "", ask.run_id)}
+        </a>
+      </header>
+      <p className="body">
+        <Words text={ask.text.trim()} />
+      </p>
+      <FormOf ask={ask} />
+    </article>
+  );
 }

@@ -20,8 +20,8 @@ export default function RunView() {
     return (
       <div className="run">
         <WaitingLine run={feed.run} runId={runId} />
-        <Timeline key={runId} feed={feed} />
-        <Side run={feed.run} />
+        <Timeline key={runId} runId={runId} feed={feed} />
+        <Side run={feed.run} runId={runId} />
       </div>
     );
   }

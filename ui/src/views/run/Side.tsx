@@ -1,10 +1,14 @@
+import { ScrollText, Square } from "lucide-react";
 import type { TaskStatus } from "../../api/types.ts";
-import type { RunView, TaskView } from "../../model/run.ts";
 import { useT } from "../../i18n/index.ts";
-import { nameOf, plural } from "../../model/words.ts";
+import type { RunView, TaskView, TurnView } from "../../model/run.ts";
+import { nameOf } from "../../model/words.ts";
+import { Button } from "../../parts/Button.tsx";
 import { type AnyIcon, Icon } from "../../parts/Icon.tsx";
 import { statusTone } from "../../parts/Pill.tsx";
 import { Words } from "../../parts/Words.tsx";
+import { addressOf } from "../../shell/route.ts";
+import { useShell } from "../../shell/state.ts";
 
 const ICONS: Readonly<Record<TaskStatus, AnyIcon>> = {
   dispatched: "half",
@@ -17,34 +21,51 @@ const ICONS: Readonly<Record<TaskStatus, AnyIcon>> = {
   undone: "todo",
 };
 
-export function Side({ run }: { run: RunView }) {
+interface Props {
+  readonly run: RunView;
+  readonly runId: string;
+}
+
+export function Side({ run, runId }: Props) {
   return (
     <aside className="side">
-      <Tasks run={run} />
-      <Agents run={run} />
+      {run.reason && <Ended run={run} />}
+      <Tasks run={run} runId={runId} />
+      <Agents run={run} runId={runId} />
     </aside>
   );
 }
 
-function Tasks({ run }: { run: RunView }) {
+function Ended({ run }: { run: RunView }) {
+  const t = useT();
+  return (
+    <section aria-labelledby="reason">
+      <h2 id="reason">{t("run.reason")}</h2>
+      <p className="reason">{run.reason}</p>
+    </section>
+  );
+}
+
+function Tasks({ run, runId }: Props) {
+  const t = useT();
   return (
     <section aria-labelledby="tasks">
       <h2 id="tasks">
-        Tasks <span className="subtle">{plural(run.tasks.length, "task")}</span>
+        {t("run.tasks")} <span className="subtle">{t("run.taskCount", { count: run.tasks.length })}</span>
       </h2>
-      {run.tasks.length === 0 && <p className="subtle">No task was handed out yet.</p>}
+      {run.tasks.length === 0 && <p className="subtle">{t("run.noTasks")}</p>}
       <ul className="tasks">
         {run.tasks.map((task) => (
-          <Task key={task.taskId} task={task} run={run} />
+          <Task key={task.taskId} task={task} run={run} runId={runId} />
         ))}
       </ul>
     </section>
   );
 }
 
-function Task({ task, run }: { task: TaskView; run: RunView }) {
+function Task({ task, run, runId }: { task: TaskView } & Props) {
   const t = useT();
-  const again = task.attempts > 1 ? `, ${task.attempts} attempts` : "";
+  const isWorking = run.turns.some((turn) => turn.taskId === task.taskId);
   return (
     <li data-task={task.taskId} data-status={task.status}>
       <span className="card-icon" data-tone={statusTone(task.status)}>
@@ -56,40 +77,99 @@ function Task({ task, run }: { task: TaskView; run: RunView }) {
         </p>
         <p className="subtle">
           {nameOf(run.names, task.worker)}
-          {again}
+          {task.attempts > 1 && `, ${t("run.attempts", { count: task.attempts })}`}
         </p>
+        {task.reason && (task.status === "rejected" || task.status === "failed" || task.status === "revising") && (
+          <p className="clamp" title={task.reason}>
+            {task.reason}
+          </p>
+        )}
       </div>
       <span className="task-state" data-tone={statusTone(task.status)}>
         {t(`status.${task.status}`)}
+        {isWorking && <StopWork name={task.taskId} runId={runId} taskId={task.taskId} />}
       </span>
     </li>
   );
 }
 
-function Agents({ run }: { run: RunView }) {
+function Agents({ run, runId }: Props) {
+  const t = useT();
   if (run.team.length === 0) return null;
   return (
     <section aria-labelledby="agents">
-      <h2 id="agents">Team</h2>
+      <h2 id="agents">{t("run.team")}</h2>
       <ul className="agents">
-        {run.team.map((member) => {
-          const turn = run.turns.find((other) => other.agent === member.id);
-          return (
-            <li key={member.id}>
-              <span className="letter" aria-hidden="true">
-                {member.name.charAt(0).toUpperCase()}
-              </span>
-              <span className="agent-text">
-                <strong>{member.name}</strong> <span className="subtle">{member.role}</span>
-                {turn?.step && <code className="step">{turn.step}</code>}
-              </span>
-              <span className="pill" data-tone={turn ? "accent" : "muted"}>
-                {turn ? "Working" : "Idle"}
-              </span>
-            </li>
-          );
-        })}
+        {run.team.map((member) => (
+          <Agent
+            key={member.id}
+            id={member.id}
+            name={member.name}
+            role={member.role}
+            turn={run.turns.find((other) => other.agent === member.id)}
+            runId={runId}
+          />
+        ))}
       </ul>
     </section>
+  );
+}
+
+interface AgentProps {
+  readonly id: string;
+  readonly name: string;
+  readonly role: string;
+  readonly turn: TurnView | undefined;
+  readonly runId: string;
+}
+
+function Agent({ id, name, role, turn, runId }: AgentProps) {
+  const t = useT();
+  return (
+    <li>
+      <span className="letter" aria-hidden="true">
+        {name.charAt(0).toUpperCase()}
+      </span>
+      <span className="agent-text">
+        <a
+          href={addressOf({ view: "transcript", run: runId, args: { agent: id } })}
+          aria-label={t("run.transcriptOf", { name })}
+          title={t("run.transcriptOf", { name })}
+        >
+          <strong>{name}</strong> <ScrollText size={12} strokeWidth={1.5} aria-hidden />
+        </a>{" "}
+        <span className="subtle">{role}</span>
+        {turn?.step && <code className="step">{turn.step}</code>}
+      </span>
+      <span className="agent-state">
+        <span className="pill" data-tone={turn ? "accent" : "muted"}>
+          {t(turn ? "run.working" : "run.idle")}
+        </span>
+        {turn && <StopWork name={name} runId={runId} agent={id} />}
+      </span>
+    </li>
+  );
+}
+
+function StopWork({ name, runId, agent, taskId }: { name: string; runId: string; agent?: string; taskId?: string }) {
+  const t = useT();
+  return (
+    <Button
+      small
+      look="ghost"
+      aria-label={t("stopWork.of", { name })}
+      title={t("stopWork.of", { name })}
+      onClick={() => {
+        useShell.getState().ask({
+          type: "stopWork",
+          runId,
+          name,
+          ...(agent !== undefined && { agent }),
+          ...(taskId !== undefined && { taskId }),
+        });
+      }}
+    >
+      <Square size={10} fill="currentColor" aria-hidden />
+    </Button>
   );
 }

@@ -1,128 +1,217 @@
-import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "react";
-import type { Item } from "../../model/items.ts";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { ArrowDown } from "lucide-react";
+import { useCallback, useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
+import { fetchAll, fetchEarlier } from "../../api/feeds.ts";
+import { useT } from "../../i18n/index.ts";
 import type { Feed } from "../../model/feed.ts";
-import { AT_END, type Tail, grown, scrolled } from "../../model/tail.ts";
-import { grouped } from "../../model/words.ts";
-import { Icon } from "../../parts/Icon.tsx";
-import { TimelineItem } from "./Card.tsx";
+import { type Filter, NO_FILTER, type Row, isFiltering, rowAt, rowsOf } from "../../model/rows.ts";
+import { Button } from "../../parts/Button.tsx";
+import { EmptyState } from "../../parts/States.tsx";
+import { complain } from "../../parts/toast.tsx";
+import { type Action, useActions } from "../../shell/actions.ts";
+import { replaceArgs, useRoute } from "../../shell/route.ts";
+import { TimelineItem } from "./Entry.tsx";
+import { TaskHeading } from "./TaskHeading.tsx";
+import { Toolbar } from "./Toolbar.tsx";
 
 /** A few pixels, because browsers round positions when the page is zoomed. */
 const NEAR_PX = 4;
+const LINE_PX = 30;
+const CARD_PX = 90;
+/** So near to the top the events before are fetched. */
+const EARLIER_PX = 600;
 
-type Happening = { readonly grownBy: number } | { readonly atEnd: boolean };
-
-function tailAfter(tail: Tail, happening: Happening): Tail {
-  return "atEnd" in happening ? scrolled(tail, happening.atEnd) : grown(tail, happening.grownBy);
+interface Props {
+  readonly runId: string;
+  readonly feed: Feed;
 }
 
-function isOpen({ run }: Feed, item: Item): boolean {
-  return item.kind === "card" && item.ask !== undefined && run.asks.some((ask) => ask.askId === item.ask);
-}
-
-/** Drawn at first, and added by each wish for earlier ones: enough to read, quick to draw. */
-const PAGE_LENGTH = 300;
-
-export function Timeline({ feed }: { feed: Feed }) {
-  const [from, setFrom] = useState(() => Math.max(0, feed.items.length - PAGE_LENGTH));
+/** Follows its end as long as the reader is there, and never moves one who is not. */
+export function Timeline({ runId, feed }: Props) {
+  const t = useT();
+  const [filter, setFilter] = useFilter();
+  const deferred = useDeferredValue(filter);
+  const rows = useMemo(() => rowsOf(feed.items, deferred, feed.run.tasks), [feed.items, deferred, feed.run.tasks]);
   const scroller = useRef<HTMLDivElement>(null);
-  const [tail, happened] = useReducer(tailAfter, AT_END);
-  const known = useRef(feed.items.length);
-  // Where the end was when it was last followed: whoever is above it has scrolled since, even
-  // if the browser has not told yet.
-  const end = useRef(0);
-  const drawn = useRef({ from, height: 0 });
+  const searching = useRef<HTMLInputElement>(null);
+  const [left, setLeft] = useState<number | null>(null);
+  const newest = feed.items.at(-1)?.seq ?? 0;
+  const unseen = left === null ? 0 : countAfter(feed.items, left);
 
-  function measure(): void {
+  // eslint-disable-next-line react-hooks/incompatible-library -- nothing here is compiled or memoised around it
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: useCallback((index: number) => sizeOf(rows[index]), [rows]),
+    getItemKey: useCallback((index: number) => rows[index]?.key ?? index, [rows]),
+    anchorTo: "end",
+    followOnAppend: true,
+    // Below zero nothing is ever at the end: what grows or comes is not followed.
+    scrollEndThreshold: left === null ? NEAR_PX : Number.NEGATIVE_INFINITY,
+    overscan: 8,
+    paddingEnd: 24,
+    initialOffset: Number.MAX_SAFE_INTEGER,
+  });
+
+  const toEnd = useCallback(() => {
+    virtual.scrollToEnd();
+    setLeft(null);
+  }, [virtual]);
+
+  const earlier = useCallback(() => {
+    if (feed.before !== null) fetchEarlier(runId).catch(complain);
+  }, [feed.before, runId]);
+
+  function scrolled(): void {
     const box = scroller.current;
-    if (box) happened({ atEnd: box.scrollHeight - box.clientHeight - box.scrollTop <= NEAR_PX });
+    if (!box) return;
+    const atEnd = box.scrollHeight - box.clientHeight - box.scrollTop <= NEAR_PX;
+    setLeft((before) => (atEnd ? null : (before ?? newest)));
+    if (box.scrollTop < EARLIER_PX) earlier();
   }
 
-  function goToEnd(): void {
-    const box = scroller.current;
-    if (!box) return;
-    box.scrollTop = box.scrollHeight;
-    end.current = box.scrollTop;
-    happened({ atEnd: true });
-  }
-
-  useLayoutEffect(() => {
-    const box = scroller.current;
-    if (!box) return;
-    const more = feed.items.length - known.current;
-    known.current = feed.items.length;
-    // What was cut off at the top has moved the end up.
-    const reached = Math.min(end.current, box.scrollHeight - box.clientHeight);
-    if (tail.following && box.scrollTop >= reached - NEAR_PX) {
-      box.scrollTop = box.scrollHeight;
-      end.current = box.scrollTop;
-      if (feed.items.length - from > 2 * PAGE_LENGTH) {
-        requestAnimationFrame(() => {
-          setFrom(feed.items.length - PAGE_LENGTH);
-        });
-      }
-    } else {
-      if (from < drawn.current.from) box.scrollTop += box.scrollHeight - drawn.current.height;
-      if (more > 0) {
-        happened({ atEnd: false });
-        happened({ grownBy: more });
-      }
-    }
-    drawn.current = { from, height: box.scrollHeight };
-  }, [feed, from, tail.following]);
-
+  const isNarrow = isFiltering(filter) || filter.byTask;
   useEffect(() => {
-    const box = scroller.current;
-    if (!box) return;
-    // Opening a message is reading: the next event must not carry it away.
-    box.addEventListener("toggle", measure, true);
-    let height = box.clientHeight;
-    const watch = new ResizeObserver(() => {
-      if (!tail.following || box.clientHeight === height) return;
-      height = box.clientHeight;
-      box.scrollTop = box.scrollHeight;
-      end.current = box.scrollTop;
-    });
-    watch.observe(box);
-    return () => {
-      box.removeEventListener("toggle", measure, true);
-      watch.disconnect();
-    };
-  }, [tail.following]);
+    if (isNarrow && feed.before !== null) fetchAll(runId).catch(complain);
+  }, [isNarrow, feed.before, runId]);
 
-  useEffect(() => {
-    function key(event: KeyboardEvent): void {
-      const typing = event.target instanceof HTMLElement && event.target.matches("input, select, textarea");
-      if (event.key === "f" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) goToEnd();
-    }
-    window.addEventListener("keydown", key);
-    return () => {
-      window.removeEventListener("keydown", key);
-    };
-  }, []);
+  useTimelineActions({ toEnd, toStart: () => { virtual.scrollToIndex(0); }, search: () => searching.current?.focus() });
 
   return (
-    <section className="timeline" aria-label="Timeline">
-      <div className="scroll" ref={scroller} onScroll={measure} tabIndex={0} aria-label="Events of this run">
-        {from > 0 && (
-          <button className="button earlier" onClick={() => {
-              setFrom(Math.max(0, from - PAGE_LENGTH));
-            }}
-          >
-            {grouped(from)} earlier
-          </button>
+    <section className="timeline" aria-label={t("timeline")}>
+      <Toolbar
+        filter={filter}
+        change={setFilter}
+        run={feed.run}
+        searching={searching}
+        jump={(time) => {
+          const index = rowAt(rows, time);
+          if (index === null) return false;
+          virtual.scrollToIndex(index, { align: "start" });
+          return true;
+        }}
+      />
+      <div
+        className="scroll"
+        ref={scroller}
+        onScroll={scrolled}
+        onClickCapture={({ target }) => {
+          // Whoever opens a message reads it.
+          if (!(target instanceof Element) || !target.closest("summary")) return;
+          setLeft((before) => before ?? newest);
+          // Takes the place of a scroll to the end that is still settling.
+          virtual.scrollToOffset(virtual.scrollOffset ?? 0);
+        }}
+        tabIndex={0}
+        role="feed"
+        aria-label={t("timeline.events")}
+        aria-busy={feed.before !== null && isNarrow}
+      >
+        {rows.length === 0 && isFiltering(filter) ? (
+          <EmptyState title={t("timeline.nothing")}>
+            <Button onClick={() => { setFilter(NO_FILTER); }}>{t("timeline.clear")}</Button>
+          </EmptyState>
+        ) : (
+          <div className="rows" style={{ height: virtual.getTotalSize() }}>
+            {virtual.getVirtualItems().map(({ index, key, start }) => {
+              const row = rows[index];
+              return (
+                <div key={key} ref={virtual.measureElement} data-index={index} className="row-place" style={{ transform: `translateY(${start}px)` }}>
+                  {row && <RowContent row={row} feed={feed} runId={runId} filter={filter} change={setFilter} />}
+                </div>
+              );
+            })}
+          </div>
         )}
-        <ol>
-          {feed.items.slice(from).map((item) => (
-            <TimelineItem key={item.seq} item={item} open={isOpen(feed, item)} />
-          ))}
-        </ol>
       </div>
-      {!tail.following && (
-        <button className="button newer" data-look="primary" onClick={goToEnd}>
-          <Icon name="down" />
-          {tail.unseen > 0 ? `${grouped(tail.unseen)} new` : "To the end"} <kbd>F</kbd>
-        </button>
+      {left !== null && (
+        <Button className="newer" look="primary" keys="f" onClick={toEnd}>
+          <ArrowDown size={14} aria-hidden />
+          {unseen > 0 ? t("timeline.new", { count: unseen }) : t("timeline.toEnd")}
+        </Button>
       )}
     </section>
   );
+}
+
+interface RowProps {
+  readonly row: Row;
+  readonly feed: Feed;
+  readonly runId: string;
+  readonly filter: Filter;
+  readonly change: (filter: Filter) => void;
+}
+
+function RowContent({ row, feed, runId, filter, change }: RowProps) {
+  if (row.kind === "task") {
+    return (
+      <TaskHeading
+        row={row}
+        onFold={() => {
+          const folded = new Set(filter.folded);
+          if (!folded.delete(row.taskId)) folded.add(row.taskId);
+          change({ ...filter, folded });
+        }}
+      />
+    );
+  }
+  const { item } = row;
+  const open = item.kind === "card" && item.ask !== undefined && feed.run.asks.some(({ askId }) => askId === item.ask);
+  const task = item.task === undefined ? undefined : feed.run.tasks.find(({ taskId }) => taskId === item.task);
+  return <TimelineItem item={item} runId={runId} open={open} undoable={task?.status === "applied"} />;
+}
+
+function sizeOf(row: Row | undefined): number {
+  return row?.kind === "item" && row.item.kind === "card" ? CARD_PX : LINE_PX;
+}
+
+function countAfter(items: Feed["items"], seq: number): number {
+  let count = 0;
+  while (count < items.length && (items[items.length - 1 - count]?.seq ?? 0) > seq) count++;
+  return count;
+}
+
+/** What is typed quickly stays here; kind and task order are in the address, so that they can be linked. */
+function useFilter(): [Filter, (filter: Filter) => void] {
+  const { args } = useRoute();
+  const [filter, setFilter] = useState<Filter>(() => ({
+    ...NO_FILTER,
+    kind: (args.kind as Filter["kind"] | undefined) ?? "all",
+    agent: args.agent ?? "",
+    search: args.q ?? "",
+    byTask: args.by === "task",
+  }));
+  const change = useCallback((next: Filter) => {
+    setFilter(next);
+    replaceArgs({
+      kind: next.kind === "all" ? "" : next.kind,
+      agent: next.agent,
+      q: next.search,
+      by: next.byTask ? "task" : "",
+    });
+  }, []);
+  return [filter, change];
+}
+
+interface Moves {
+  readonly toEnd: () => void;
+  readonly toStart: () => void;
+  readonly search: () => void;
+}
+
+function useTimelineActions(moves: Moves): void {
+  const t = useT();
+  const latest = useRef(moves);
+  useEffect(() => {
+    latest.current = moves;
+  });
+  const actions = useMemo((): Action[] => {
+    const group = t("timeline");
+    return [
+      { id: "timeline.end", title: t("timeline.follow"), group, keys: "f", run: () => { latest.current.toEnd(); } },
+      { id: "timeline.start", title: t("timeline.toStart"), group, keys: "g g", run: () => { latest.current.toStart(); } },
+      { id: "timeline.search", title: t("timeline.search"), group, keys: "/", run: () => { latest.current.search(); } },
+    ];
+  }, [t]);
+  useActions(actions);
 }

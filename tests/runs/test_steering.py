@@ -1,0 +1,119 @@
+"""A person steps in while a run goes on: ends one turn of it, or says something to an agent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentcanvas.errors import IllegalTransition, NotFound, ValidationError
+from agentcanvas.protocol.person import PersonAnswer
+from agentcanvas.runs import events as e
+from agentcanvas.runs.engine import Engine
+from agentcanvas.runs.state import RunStatus, TaskStatus
+from tests.runs.workspaces import engine_on, order, repository, solo
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return repository(tmp_path / "repo", {"greeting.txt": "hello\n"})
+
+
+async def until(engine: Engine, run_id: str, kind: type) -> None:
+    async for entry in engine.events(run_id):
+        if isinstance(entry.event, kind):
+            return
+
+
+@pytest.mark.req("U4")
+@pytest.mark.parametrize("whose", ["agent", "task"])
+async def test_what_an_agent_does_now_can_be_ended_and_the_run_says_so(
+    root: Path, whose: str
+) -> None:
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(solo("echo begun > greeting.txt; sleep 600")))
+        await until(engine, run_id, e.TurnStarted)
+        agent = "coder" if whose == "agent" else None
+        task = "task-1" if whose == "task" else None
+        while not await engine.stop_work(run_id, agent=agent, task_id=task):
+            pass
+        ends = [entry.event async for entry in engine.events(run_id)]
+        (turn,) = [event.payload for event in ends if isinstance(event, e.TurnEnded)]
+        assert not turn.ok
+        assert "stopped by you" in turn.reason
+        state = await engine.state(run_id)
+        assert state.tasks["task-1"].status is TaskStatus.FAILED
+        assert (root / "greeting.txt").read_text() == "hello\n"
+
+
+async def test_nobody_elses_work_is_ended(root: Path) -> None:
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(solo("echo hello world > greeting.txt")))
+        await until(engine, run_id, e.TurnStarted)
+        assert await engine.stop_work(run_id, agent="somebody-else") == ()
+        await until(engine, run_id, e.RunParked)
+        assert (await engine.state(run_id)).status is RunStatus.PARKED
+
+
+async def test_an_agent_hears_what_a_person_says_with_its_next_turn_and_only_once(
+    root: Path,
+) -> None:
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(solo("date +%N > greeting.txt")))
+        await until(engine, run_id, e.RunParked)
+        await engine.tell(run_id, "coder", "  Mind the umlauts.  ")
+        for reason in ("again", "and again"):
+            (ask,) = await engine.asks(run_id)
+            seen = [entry.seq async for entry in engine.events(run_id, follow=False)][-1]
+            verdict = {"decision": "revise", "reason": reason}
+            await engine.answer(ask.ask_id, PersonAnswer(verdict, "you"))
+            async for entry in engine.events(run_id, after=seen):
+                if isinstance(entry.event, e.RunParked):
+                    break
+        events = [entry.event async for entry in engine.events(run_id, follow=False)]
+        sent = [each.payload.text for each in events if isinstance(each, e.TurnStarted)]
+        said = "A person says to you: Mind the umlauts."
+        assert [said in text for text in sent] == [False, True, False]
+        assert any(isinstance(event, e.WorkerTold) for event in events)
+
+
+async def test_words_for_nobody_or_for_a_run_that_is_over_are_refused_with_the_next_step(
+    root: Path,
+) -> None:
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(solo("echo hello world > greeting.txt")))
+        await until(engine, run_id, e.RunParked)
+        with pytest.raises(NotFound, match="it has: coder"):
+            await engine.tell(run_id, "nobody", "hello")
+        with pytest.raises(ValidationError, match="empty"):
+            await engine.tell(run_id, "coder", "  ")
+        await engine.stop(run_id)
+        with pytest.raises(IllegalTransition, match="has ended"):
+            await engine.tell(run_id, "coder", "hello")
+        with pytest.raises(IllegalTransition, match="Nothing is under way"):
+            await engine.stop_work(run_id)
+
+
+async def test_a_window_is_the_end_of_a_run_with_how_it_stands(root: Path) -> None:
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(solo("echo hello world > greeting.txt")))
+        await until(engine, run_id, e.RunParked)
+        everything = [entry async for entry in engine.events(run_id, follow=False)]
+        state = await engine.state(run_id)
+
+        whole = await engine.window(run_id)
+        assert (list(whole.events), whole.earlier) == (everything, False)
+        assert whole.state == state
+        assert [member.id for member in whole.team] == ["coder"]
+
+        end = await engine.window(run_id, last=3)
+        assert (list(end.events), end.earlier) == (everything[-3:], True)
+        assert end.state == state
+
+        seen = list(end.events)
+        while end.earlier:
+            end = await engine.window(run_id, last=3, before=seen[0].seq)
+            seen[:0] = end.events
+        assert seen == everything
