@@ -11,7 +11,7 @@ from agentcanvas.flows.check import check
 from agentcanvas.flows.load import read_flow
 from agentcanvas.patterns import PATTERNS
 from agentcanvas.runs.office import RunOrder
-from agentcanvas.runs.state import RunStatus
+from agentcanvas.runs.state import RunState, RunStatus
 from tests.runs.workspaces import engine_on, repository
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("I4")]
@@ -54,12 +54,32 @@ def test_a_flow_has_no_problem_at_all(name: str) -> None:
 
 @pytest.mark.parametrize("name", ENDS)
 async def test_an_example_ends_as_it_says(name: str, tmp_path: Path) -> None:
-    root = repository(tmp_path / "repo", {"README.md": "# Here\n"})
+    state = await run_of(name, tmp_path / "repo")
+    assert (state.reason, state.status) == (ENDS[name], RunStatus.DONE)
+
+
+@pytest.mark.req("P18", "P19", "F2", "D46")
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("plan_execute_observe_reflect", "- Compute what can be computed instead of guessing."),
+        ("memory_sync_daily_summary", "  - ops:2 DNS took an hour to follow"),
+        ("critic_refiner_curator", "- Look whether the year is a leap year"),
+    ],
+)
+async def test_what_was_learnt_is_in_the_days_file(name: str, kept: str, tmp_path: Path) -> None:
+    await run_of(name, tmp_path / "repo")
+    (page,) = (tmp_path / "repo" / ".agentcanvas" / "memory").iterdir()
+    assert kept in page.read_text()
+
+
+async def run_of(name: str, root: Path) -> RunState:
+    """The state of a run of an example, in a repository of its own."""
+    repository(root, {"README.md": "# Here\n"})
     shutil.copytree(EXAMPLES / name, root / "examples" / name)
     text = (EXAMPLES / name / "flow.yaml").read_text("utf-8")
     async with engine_on(root) as engine:
         run_id = await engine.start(RunOrder(flow=name, flow_text=text, request=""))
         async for _ in engine.events(run_id):
             pass
-        state = await engine.state(run_id)
-        assert (state.reason, state.status) == (ENDS[name], RunStatus.DONE)
+        return await engine.state(run_id)

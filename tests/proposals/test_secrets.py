@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentcanvas.errors import ProposalMalformed
-from agentcanvas.proposals.secrets import MOST_FINDINGS, SecretFinding, secrets_in
+from agentcanvas.proposals.secrets import MOST_FINDINGS, SecretFinding, secrets_in, without_secrets
 from tests.proposals.workspaces import diff
 
 pytestmark = pytest.mark.req("D48")
@@ -291,3 +291,10 @@ def test_whatever_stands_around_it_no_secret_is_ever_repeated(
 def test_any_added_text_is_searched_without_a_fault(lines: list[str]) -> None:
     clean = [line.replace("\n", " ").encode(errors="replace").decode() for line in lines]
     assert all(1 <= found.line <= len(clean) for found in secrets_in(patch("x.env", *clean)))
+
+
+def test_a_text_that_is_kept_is_kept_without_secrets() -> None:
+    token = "ghp_q8Zr2LmX7vKc4TnB9wYd1HsJ6pFgA3uE5oRi"
+    said = without_secrets(f"Use {token} here\nand {token} there")
+    assert said == "Use … here\nand … there"
+    assert without_secrets("Nothing to hide") == "Nothing to hide"

@@ -54,6 +54,18 @@ def secrets_in(patch: bytes) -> tuple[SecretFinding, ...]:
     return secrets_in_sections(sections)
 
 
+def without_secrets(text: str) -> str:
+    """A text that is to be kept, with whatever looks like a secret in it left out."""
+    lines = text.split("\n")
+    spans: dict[int, list[Hit]] = {}
+    for at, hit in _hits("", lines):
+        spans.setdefault(at, []).append(hit)
+    for at, hits in spans.items():
+        for hit in sorted(_longest_first(hits), key=lambda hit: -hit.start):
+            lines[at] = f"{lines[at][: hit.start]}…{lines[at][hit.end :]}"
+    return "\n".join(lines)
+
+
 def secrets_in_sections(sections: Iterable[FileSection]) -> tuple[SecretFinding, ...]:
     found: list[SecretFinding] = []
     for section in sections:

@@ -26,7 +26,9 @@ from agentcanvas.hub.broker import Record, Transacting
 from agentcanvas.hub.guard import Principal, PrincipalKind
 from agentcanvas.hub.hub import Hub
 from agentcanvas.hub.transports.memory import connect
+from agentcanvas.memory.notebook import Notebook
 from agentcanvas.pattern import Outcome
+from agentcanvas.proposals.apply import STATE_FOLDER
 from agentcanvas.runs import events as e
 from agentcanvas.runs import history, transcripts
 from agentcanvas.runs.attendance import Attendance
@@ -191,15 +193,11 @@ class CarryingOut:
                 people=people,
                 ground=Ground(equipment.workspace, self.logbook, self._lookout),
                 lookout=self._lookout,
+                notebook=Notebook(equipment.workspace / STATE_FOLDER),
                 attendance=self._attendance,
                 confinement=self._picked.confinement,
                 rules=rules,
                 recorded=lambda: history.recorded(equipment.store, self.logbook.stream),
-                notes=[
-                    entry.event.payload.entry
-                    for entry in before
-                    if isinstance(entry.event, e.Noted)
-                ],
             )
             self._turns = context.turns
             await context.turns.take_back()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from agentcanvas.clock import Clock
 from agentcanvas.flows.model import Flow
 from agentcanvas.hub.broker import Unit
+from agentcanvas.memory.notebook import Notebook
 from agentcanvas.protocol.packet import Rule
 from agentcanvas.runs import events as e
 from agentcanvas.runs.attendance import Attendance
@@ -44,7 +45,7 @@ class RunContext:
     rules: dict[str, tuple[Rule, ...]]
     recorded: Callable[[], Awaitable[list[e.Recorded]]]
     """The run's events as they stand."""
-    notes: list[str] = field(default_factory=list)
+    notebook: Notebook
 
     @property
     def run_id(self) -> str:
