@@ -7,7 +7,7 @@ One directive a line, wherever in the last message of the user that holds any:
 
 ``\\n`` inside a text is a line break. When all steps are done the answer is
 ``STUB DONE steps=N prior=M`` and what SAY says; ``prior`` counts earlier scripts in the same
-conversation, so that it shows whether a session went on.
+conversation, so that it shows whether a session went on. HANG keeps that answer back for ever.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ class ModelServer:
         self.port = port
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str] = []
-        self.asked = threading.Event()
+        self.hangs = threading.Event()
+        """Set when a request waits for an answer that never comes."""
 
     @property
     def url(self) -> str:
@@ -68,11 +69,11 @@ class ModelServer:
             return JSONResponse(kind.error(401, "invalid api key (stub)"), 401)
         self.requests.append(body)
         self.keys.append(key)
-        self.asked.set()
         if script.error:
             status, words = script.error
             return JSONResponse(kind.error(status, words), status)
-        if script.said("HANG") is not None:
+        if script.said("HANG") is not None and script.next is None:
+            self.hangs.set()
             await anyio.sleep_forever()
         if seconds := script.said("SLEEP"):
             await anyio.sleep(float(seconds))

@@ -26,6 +26,7 @@ from agentcanvas.agents.runtimes.script import ScriptRuntime, load_script
 from agentcanvas.agents.way_out import WayOut
 from agentcanvas.app.clis import Choice, choose, wishes_of
 from agentcanvas.app.lines import Extension, Lines
+from agentcanvas.app.prices import load_prices
 from agentcanvas.app.settings import load_settings
 from agentcanvas.app.ways_out import way_out
 from agentcanvas.clock import Clock
@@ -157,6 +158,7 @@ class LocalCrew:
                     call.confinement,
                     self._clock,
                     wishes=wishes_of(agent, choice, retries=retries),
+                    price=load_prices(os.environ).estimate,
                 )
             case "human":
                 person = said.options.get("person", "you")

@@ -38,6 +38,7 @@ class Usage(Struct, frozen=True, kw_only=True, rename="camel"):
     cache_write: Tokens | UnsetType = UNSET
     model: str | UnsetType = UNSET
     cost: Annotated[float, Meta(ge=0, description="US dollars")] | UnsetType = UNSET
+    estimated: Annotated[bool, Meta(description="the cost is by a price table")] | UnsetType = UNSET
 
 
 class BlobRef(Struct, frozen=True, kw_only=True):

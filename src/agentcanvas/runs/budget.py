@@ -209,7 +209,7 @@ class Meter:
             self._priced_tokens += tokens
             self._priced_cost += cost
         priceless = known.cost is UNSET and self._budget.cost is not None
-        estimated = counted is None or priceless
+        estimated = counted is None or priceless or known.estimated is True
         self._charge(tokens=tokens, cost=cost, estimated=int(estimated))
         return estimated
 

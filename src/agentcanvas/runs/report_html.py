@@ -310,7 +310,8 @@ def _usage(report: Report) -> _Html:
 
 def _spent(spent: Spent) -> Sequence[str]:
     figures = (spent.turns, spent.input_tokens, spent.output_tokens)
-    cost = f"${spent.cost:,.2f}" if spent.cost else "unknown"
+    about = "about " if spent.cost_is_estimate else ""
+    cost = f"{about}${spent.cost:,.2f}" if spent.cost else "unknown"
     models = _said(", ".join(spent.models))
     return (_said(spent.name), *(f"{figure:,}" for figure in figures), cost, models)
 

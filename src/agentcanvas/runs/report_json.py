@@ -252,6 +252,7 @@ def _spent(id_: str, name: str, events: Sequence[e.RunEvent]) -> Spent:
         cache_write=sum(each.cache_write or 0 for each in used),
         cost=round(sum(each.cost or 0.0 for each in used), 6),
         models=tuple(dict.fromkeys(each.model for each in used if each.model)),
+        cost_is_estimate=any(each.estimated is True for each in used),
     )
 
 

@@ -127,6 +127,7 @@ class Spent(_Part, frozen=True):
     cache_write: int
     cost: float
     models: tuple[str, ...]
+    cost_is_estimate: bool = False
 
 
 class UsagePart(_Part, frozen=True):

@@ -11,6 +11,7 @@ export interface Usage {
   readonly cacheWrite?: number;
   readonly model?: string;
   readonly cost?: number;
+  readonly estimated?: boolean;
 }
 
 /** An agent of the team, by the name people know it by. */

@@ -402,7 +402,7 @@ class _Once:
         if usage.model is UNSET and self._wishes.model:
             named = structs.replace(usage, model=self._wishes.model)
         cost = self._kit.price(named)
-        return named if cost is None else structs.replace(named, cost=cost)
+        return named if cost is None else structs.replace(named, cost=cost, estimated=True)
 
     @property
     def has_lost_its_session(self) -> bool:

@@ -32,7 +32,7 @@ def last_words(
 def _outcome(view: RunView, now_ms: int, *, left: bool) -> list[str]:
     reason = one_line(view.reason)
     took = duration(view.worked_ms(now_ms))
-    cost = spent(view.tokens, view.cost)
+    cost = spent(view.tokens, view.cost, estimated=view.cost_is_estimate)
     effort = f"{took}, {cost}" if cost else took
     match view.status:
         case RunStatus.DONE:

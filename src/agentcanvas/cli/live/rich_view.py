@@ -52,7 +52,7 @@ def _headline(view: RunView, now_ms: int) -> Text:
     line = Text(no_wrap=True, overflow="ellipsis")
     line.append(str(view.status), style=f"bold {RUN_STYLES[view.status]}")
     line.append(f"  {duration(view.worked_ms(now_ms))}")
-    cost = spent(view.tokens, view.cost)
+    cost = spent(view.tokens, view.cost, estimated=view.cost_is_estimate)
     line.append(f"  {cost}" if cost else "", style="dim")
     line.append(f"  {one_line(view.request)}", style="bold")
     return line

@@ -88,6 +88,7 @@ class RunView(Struct, frozen=True, kw_only=True, rename="camel"):
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
+    cost_is_estimate: bool = False
     started_ms: int = 0
     rests_since_ms: int | None = None
     rested_ms: int = 0
@@ -240,6 +241,7 @@ def _spent(view: RunView, usage: Usage | None) -> RunView:
         input_tokens=view.input_tokens + (usage.input_tokens or 0),
         output_tokens=view.output_tokens + (usage.output_tokens or 0),
         cost=view.cost + (0.0 if usage.cost is UNSET else usage.cost),
+        cost_is_estimate=view.cost_is_estimate or usage.estimated is True,
     )
 
 

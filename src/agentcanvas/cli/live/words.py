@@ -224,14 +224,16 @@ def duration(ms: int) -> str:
     return f"{minutes}:{seconds % _MINUTE_S:02}"
 
 
-def spent(tokens: int, cost: float) -> str:
-    """Tokens and money, as far as they are known."""
+def spent(tokens: int, cost: float, *, estimated: bool = False) -> str:
+    """Tokens and money, as far as they are known; part of the money may be an estimate."""
     parts = []
     if tokens:
         rounded = f"{tokens / _THOUSAND:.1f}k" if tokens >= _THOUSAND else f"{tokens}"
         parts.append(f"{rounded} tokens")
     if cost:
-        parts.append(f"${cost:.2f}" if cost >= 0.01 else "under $0.01")  # noqa: PLR2004  # a cent
+        about = "about " if estimated else ""
+        # A cent is the least that is worth a number.
+        parts.append(f"{about}${cost:.2f}" if cost >= 0.01 else "under $0.01")  # noqa: PLR2004
     return ", ".join(parts)
 
 

@@ -58,7 +58,10 @@ export function WaitingLine({ run, runId }: { run: RunView; runId: string }) {
         {run.cost > 0 && (
           <>
             <dt>{t("run.cost")}</dt>
-            <dd>{dollars(run.cost)}</dd>
+            <dd>
+              {run.costIsEstimate && "≈ "}
+              {dollars(run.cost)}
+            </dd>
           </>
         )}
       </dl>
