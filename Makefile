@@ -9,7 +9,7 @@ ARGS =
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test chaos check fmt lint types layers schema schema-check requirements \
+.PHONY: help install demo test chaos clis check fmt lint types layers schema schema-check requirements \
 	ui bench lock dev clean
 
 help: ## List the targets
@@ -28,6 +28,10 @@ test: install ## Run all tests
 
 chaos: install ## Cut whole runs off at every moment; some minutes
 	@$(BIN)/python -m pytest -o python_files='chaos_*.py' tests/chaos $(ARGS)
+
+clis: install ## Install the coding CLIs into .clis/ and drive each; ARGS="-k claude" for one
+	@tools/clis.sh
+	@$(BIN)/python -m pytest -n0 -o python_files='clis_*.py' tests/clis $(ARGS)
 
 check: test lint types layers schema-check ## Do all that CI does
 

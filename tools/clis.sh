@@ -42,6 +42,11 @@ install() {
         rm -rf "$place"
         return
     }
+    # The package of goose keeps its program out of sight.
+    if [ "$1" = goose ] && [ ! -e "$place/bin/goose" ]; then
+        found=$(find "$place" -path '*goose-binary*/bin/goose' -type f | head -n 1)
+        [ -z "$found" ] || ln -s "$found" "$place/bin/goose"
+    fi
     echo "$3@$4" >"$stamp"
 }
 
