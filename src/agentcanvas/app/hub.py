@@ -8,8 +8,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from agentcanvas.app.calling import caller
 from agentcanvas.clock import Clock
+from agentcanvas.hub.background import beside
 from agentcanvas.hub.brokers.embedded import EmbeddedBroker
+from agentcanvas.hub.callbacks import Callbacks
 from agentcanvas.hub.delivery import DeliveryRules
 from agentcanvas.hub.hub import Hub
 from agentcanvas.hub.keeper import Keeper
@@ -39,8 +42,12 @@ async def open_hub(
     clock: Clock,
     limits: Limits,
     projections: Sequence[Projection] = (),
+    calls_back: bool = True,
 ) -> AsyncIterator[OpenHub]:
-    """Be the one owner of the store at ``path``, and of the hub in it, until the block ends."""
+    """Be the one owner of the store at ``path``, and of the hub in it, until the block ends.
+
+    Without ``calls_back`` nobody is told that a task has ended: for an owner of a moment only.
+    """
     async with (
         await Store.open(path, clock=clock, projections=projections) as store,
         EmbeddedBroker.open(store, clock=clock, rules=DeliveryRules.of(limits)) as broker,
@@ -50,4 +57,12 @@ async def open_hub(
         await tokens.load()
         keeper = Keeper(hub, broker, store, tokens, clock)
         doors = Doors(hub, tokens, clock)
-        yield OpenHub(store, broker, hub, tokens, keeper, doors, clock, limits)
+        opened = OpenHub(store, broker, hub, tokens, keeper, doors, clock, limits)
+        if not calls_back:
+            yield opened
+            return
+        async with (
+            caller(limits.callback.timeout_s) as call,
+            beside(Callbacks(store, clock, limits, call).run),
+        ):
+            yield opened

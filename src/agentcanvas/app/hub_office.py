@@ -59,6 +59,7 @@ def _open_here(folder: Path, clock: Clock) -> AbstractAsyncContextManager[OpenHu
         clock=clock,
         limits=load_settings(root, environ=os.environ).limits,
         projections=PROJECTIONS if is_workspace else (),
+        calls_back=False,
     )
 
 

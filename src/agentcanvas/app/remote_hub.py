@@ -43,6 +43,10 @@ class RemoteHub(Wire):
         path = f"/hub/tokens/{quote(id_or_name, safe='')}"
         return (await self.ask("DELETE", path, v.TokensView)).tokens
 
+    async def callback_key(self) -> str:
+        """The public key by which those whom the hub calls know it."""
+        return (await self.ask("GET", "/hub/callback-key", v.KeyView)).key
+
     async def agents(self, capabilities: Sequence[str] = ()) -> tuple[AgentLine, ...]:
         """Every agent that is known and can do all of this, by name."""
         query = {"capability": ",".join(capabilities)}

@@ -159,6 +159,20 @@ def revoke(
     at_hub(work, data)
 
 
+@app.command(name="callback-key")
+def callback_key(data: Data = None) -> None:
+    """Print the public key that the hub's calls to a `callback_url` are signed for.
+
+    A receiver checks them with it, as Standard Webhooks describes (Ed25519, `v1a`).
+    """
+
+    async def work(hub: Hub) -> int:
+        print(await hub.office.callback_key())
+        return ExitCode.DONE
+
+    at_hub(work, data)
+
+
 def _table(found: list[TokenLine], *, revoked: bool) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("token", no_wrap=True, style="dim")

@@ -51,6 +51,7 @@ class EntryType(Word):
     RESPONSE = "response"
     TOKEN = "token"  # noqa: S105 - the making or revoking of one
     APPROVAL = "approval"
+    CALLBACK = "callback"
 
 
 class AuditEntry(

@@ -63,6 +63,9 @@ class Call(Struct, frozen=True, kw_only=True):
     task_id: str | UnsetType = UNSET
     session: str | UnsetType = UNSET
     correlation_id: str | UnsetType = UNSET
+    callback_url: str | UnsetType = UNSET
+    """Called by the hub when the task has ended, where its settings permit that (C10)."""
+
     parent: Envelope | UnsetType = UNSET
     """The command before it, whose work this one goes on with (H3)."""
 
@@ -299,6 +302,7 @@ class Client:
             input=freeze(call.input) if call.input is not None else UNSET,
             requirements=freeze(call.requirements) if call.requirements is not UNSET else UNSET,
             action=call.action,
+            callback_url=call.callback_url,
         )
         return self._envelope(
             Kind.TASK_ASSIGN,

@@ -35,7 +35,10 @@ CONCERNED = _ENDS | {Kind.TASK_ASSIGN, Kind.ACK, Kind.REVIEW_REQUEST, Kind.REVIE
 
 
 class Duty(NamedTuple):
-    """A row; ``message`` is the id of the message that assigned it."""
+    """A row; ``message`` is the id of the message that assigned it.
+
+    ``callback`` is the address to call when it has ended.
+    """
 
     session: str
     kind: str
@@ -44,9 +47,10 @@ class Duty(NamedTuple):
     owner: str
     assignee: str
     open: int
+    callback: str | None = None
 
 
-_COLUMNS = "d.session, d.kind, d.name, d.message, d.owner, d.assignee, d.open"
+_COLUMNS = "d.session, d.kind, d.name, d.message, d.owner, d.assignee, d.open, d.callback"
 _BY_NAME = (
     f"SELECT {_COLUMNS} FROM json_each(?) AS w CROSS JOIN hub_duties AS d "  # noqa: S608 - constants
     "ON d.session = json_extract(w.value, '$[0]') AND d.kind = json_extract(w.value, '$[1]') "
@@ -66,6 +70,7 @@ class Book:
         self._by_name: dict[tuple[str, str, str], Duty] = {}
         self._by_message: dict[tuple[str, str], Duty] = {}
         self._changed: dict[tuple[str, str, str], Duty] = {}
+        self._calls: list[tuple[str, str, str, str]] = []
         concerned = [post for post in posts if post.envelope.kind in CONCERNED]
         if concerned:
             for duty in _look_up(transaction, concerned):
@@ -96,6 +101,8 @@ class Book:
         self._states[post.session].admit(envelope)
         duty = self._opened_by(post, envelope) or self._ended_by(post, envelope)
         if duty:
+            if duty.callback and not duty.open:
+                self._calls.append((duty.session, duty.message, envelope.id, duty.callback))
             self._note(duty)
             self._changed[duty.session, duty.kind, duty.name] = duty
 
@@ -103,19 +110,28 @@ class Book:
         """Keep what has changed."""
         if self._changed:
             transaction.execute_many(
-                "INSERT OR REPLACE INTO hub_duties VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO hub_duties VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 list(self._changed.values()),
+            )
+        for call in self._calls:
+            transaction.execute(
+                "INSERT OR IGNORE INTO hub_callbacks VALUES (?, ?, ?, ?, 'due', 0, ?)",
+                (*call, transaction.at_ms),
             )
 
     def _opened_by(self, post: Post, envelope: Envelope) -> Duty | None:
+        callback: str | None = None
         if envelope.kind is Kind.TASK_ASSIGN:
             kind, name = TASK, envelope.task_id or envelope.id
+            callback = getattr(envelope.body, "callback_url", UNSET) or None
         elif isinstance(envelope.body, ReviewRequest):
             kind, name = REVIEW, envelope.body.review_id
         else:
             return None
         assignee = post.copies[0].recipient if len(post.copies) == 1 else ""
-        return Duty(post.session, kind, name, envelope.id, envelope.sender.id, assignee, 1)
+        return Duty(
+            post.session, kind, name, envelope.id, envelope.sender.id, assignee, 1, callback
+        )
 
     def _ended_by(self, post: Post, envelope: Envelope) -> Duty | None:
         duty = None

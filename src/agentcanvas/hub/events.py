@@ -30,6 +30,7 @@ class EventKind(Word):
     REJECTED = "rejected"
     AGENT_LOST = "agent_lost"
     AGENT_PRESENT = "agent_present"
+    CALLBACK = "callback"
 
 
 def stream_of(session: str) -> str:
@@ -96,6 +97,24 @@ class Rejected(Struct, frozen=True, omit_defaults=True):
     suppressed: int = 0
 
 
+class CallOutcome(Word):
+    """What became of the call to the address that a task names."""
+
+    CALLED = "called"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+class CallbackEnded(Struct, frozen=True, omit_defaults=True):
+    """A call that was made or not; of the address only where it leads (C10)."""
+
+    message_id: str
+    host: str
+    outcome: CallOutcome
+    tries: int = 0
+    reason: str = ""
+
+
 class Owed(Struct, frozen=True):
     """A task or review that one agent owes another."""
 
@@ -120,7 +139,14 @@ class AgentPresentEvent(Struct, frozen=True):
 
 
 Body: TypeAlias = (
-    Posted | Undelivered | Resent | Deleted | Rejected | AgentLostEvent | AgentPresentEvent
+    Posted
+    | Undelivered
+    | Resent
+    | Deleted
+    | Rejected
+    | AgentLostEvent
+    | AgentPresentEvent
+    | CallbackEnded
 )
 
 encode = msgspec.json.Encoder().encode

@@ -22,6 +22,7 @@ from agentcanvas.errors import (
 )
 from agentcanvas.hub import chronicle, doors
 from agentcanvas.hub.broker import DeadLetter, Post, Receipt, Transacting
+from agentcanvas.hub.callbacks import Signer
 from agentcanvas.hub.guard import Principal, PrincipalKind, is_agent, is_answer
 from agentcanvas.hub.hub import NOT_KEPT, Hub
 from agentcanvas.hub.intake import DEFAULT_SESSION
@@ -95,6 +96,10 @@ class Keeper:
         for name in names - set(self._owners()):
             await self._hub.sessions.leave(DEFAULT_SESSION, name)
         return tuple(_token_line(card) for card in revoked)
+
+    async def callback_key(self) -> str:
+        """The public key by which those whom the hub calls know it."""
+        return (await Signer.load(self._store)).public
 
     def _owners(self) -> dict[str, Principal]:
         """Whose tokens are good."""

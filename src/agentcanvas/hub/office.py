@@ -57,7 +57,7 @@ class TokenLine(Told, frozen=True, kw_only=True):
 
 
 class TokenDesk(Protocol):
-    """Who may come in."""
+    """Who may come in, and what the hub itself is known by."""
 
     async def new_token(self, order: TokenOrder) -> NewToken:
         """Make a token, and its owner known to the others."""
@@ -69,6 +69,10 @@ class TokenDesk(Protocol):
 
     async def revoke(self, id_or_name: str) -> tuple[TokenLine, ...]:
         """Refuse a token, or all of one name's, from now on, and end their connections."""
+        ...
+
+    async def callback_key(self) -> str:
+        """The public key by which those whom the hub calls know it."""
         ...
 
 

@@ -99,6 +99,14 @@ class BreakerLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 CLI_ORDER = "claude codex gemini opencode qwen aider goose copilot cline kimi pi agy"
 
 
+class CallbackLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whom the hub calls when a task has ended that names an address (H8, C10)."""
+
+    hosts: Annotated[str, Meta(max_length=2_000, description="names")] = "localhost 127.0.0.1 [::1]"
+    attempts: Annotated[int, Meta(ge=1, le=100)] = 4
+    timeout_s: Annotated[int, Meta(ge=1, le=600, description="seconds")] = 10
+
+
 class CliTurnLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One turn of a coding CLI: in all, and without a line of output (D32).
 
@@ -204,6 +212,7 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     blob: BlobLimits = BlobLimits()
     broker: BrokerLimits = BrokerLimits()
     breaker: BreakerLimits = BreakerLimits()
+    callback: CallbackLimits = CallbackLimits()
     cli_turn: CliTurnLimits = CliTurnLimits()
     cli: CliChoice = CliChoice()
     acp: Acp = Acp()

@@ -174,6 +174,24 @@ CREATE TABLE hub_audit (
 );
 """
 
+HUB_CALLBACKS = """
+-- The address to call when it has ended, if the assignment names one.
+ALTER TABLE hub_duties ADD COLUMN callback TEXT;
+
+-- Calls to be made, and what became of them; ending is the id of the message that ended the task.
+CREATE TABLE hub_callbacks (
+    session TEXT NOT NULL,
+    message TEXT NOT NULL,
+    ending TEXT NOT NULL,
+    url TEXT NOT NULL,
+    state TEXT NOT NULL,
+    tries INTEGER NOT NULL,
+    next_ms INTEGER NOT NULL,
+    PRIMARY KEY (session, message)
+) WITHOUT ROWID;
+CREATE INDEX hub_callbacks_due ON hub_callbacks (next_ms) WHERE state = 'due';
+"""
+
 
 def give_an_identity(connection: sqlite3.Connection) -> None:
     """Name this history, so that a cursor into another one (before a restore) is recognised."""
@@ -186,6 +204,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(3, "projections", PROJECTIONS),
     Migration(4, "hub", HUB),
     Migration(5, "hub doors", HUB_DOORS),
+    Migration(6, "hub callbacks", HUB_CALLBACKS),
 )
 
 

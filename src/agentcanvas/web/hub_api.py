@@ -36,6 +36,7 @@ class HubApi:
             operation("GET", "/hub/tokens", self.tokens),
             operation("POST", "/hub/tokens", self.new_token, status=_CREATED),
             operation("DELETE", "/hub/tokens/{token:path}", self.revoke),
+            operation("GET", "/hub/callback-key", self.callback_key),
             operation("GET", "/hub/agents", self.agents),
             operation("POST", "/hub/messages", self.send, status=_CREATED),
             operation("POST", "/hub/tasks", self.assign, status=_CREATED),
@@ -61,6 +62,10 @@ class HubApi:
     async def revoke(self, path: v.TokenPath) -> v.TokensView:
         """Refuse a token, or all of one name's, from now on."""
         return v.TokensView(await self._office.revoke(path.token))
+
+    async def callback_key(self) -> v.KeyView:
+        """What those whom the hub calls check its signature with."""
+        return v.KeyView(await self._office.callback_key())
 
     # -- agents and messages ---------------------------------------------------------------------
 

@@ -18,6 +18,12 @@ class TokensView(Told, frozen=True, omit_defaults=False):
     tokens: tuple[TokenLine, ...]
 
 
+class KeyView(Told, frozen=True, omit_defaults=False):
+    """The public half of a key."""
+
+    key: str
+
+
 class AgentsView(Told, frozen=True, omit_defaults=False):
     """Agents, by name."""
 

@@ -178,6 +178,10 @@ def _happening(entry: Entry) -> str:
         case EventKind.AGENT_PRESENT:
             back = msgspec.json.decode(body, type=e.AgentPresentEvent)
             return f"{one_line(back.agent, 40)}  is back"
+        case EventKind.CALLBACK:
+            call = msgspec.json.decode(body, type=e.CallbackEnded)
+            why = f": {one_line(call.reason)}" if call.reason else ""
+            return f"callback to {one_line(call.host, 80) or 'nowhere'}  {call.outcome}{why}"
         case EventKind.RECOVERY:
             decision = msgspec.json.decode(body, type=Decision)
             to = f" → {one_line(decision.next_recipient, 40)}" if decision.next_recipient else ""
