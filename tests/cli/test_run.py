@@ -466,6 +466,14 @@ def test_the_worker_of_a_request_reaches_the_network_and_sees_variables_only_if_
     assert opened.runtime.env == ("MY_KEY",)
 
 
+def test_what_the_agents_need_beside_the_files_of_git_is_written_into_the_flow() -> None:
+    wishes = Wishes(bring=("local.cfg",), setup="make generated")
+    flow = with_wishes(flow_for("x", "cmd", {}), wishes).flow
+    assert flow.bring == ("local.cfg",)
+    assert flow.setup is not None
+    assert flow.setup.command == "make generated"
+
+
 @pytest.mark.req("D11")
 @pytest.mark.parametrize(
     ("said", "meant"),

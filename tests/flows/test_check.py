@@ -131,6 +131,28 @@ def test_a_runtime_says_what_it_needs(runtime: str, rule: Rule, words: str) -> N
     assert "secret-123" not in str(told)
 
 
+@pytest.mark.parametrize(
+    ("line", "rule", "words"),
+    [
+        ("setup: {command: x, network: model}", Rule.RUNTIME, "name the hosts it needs"),
+        ("setup: {command: x, network: hosts}", Rule.RUNTIME, "list them in hosts:"),
+        ("setup: {command: x, env: ['a b']}", Rule.SECRET, "the name only"),
+        ("setup: {command: x, timeout_ms: 30}", Rule.UNIT, "30 seconds are 30000"),
+        ("bring: [/etc/passwd]", Rule.SCOPE, "write a path from its root"),
+        ("bring: ['../secrets']", Rule.SCOPE, "write a path from its root"),
+        ("bring: [.git/config]", Rule.SCOPE, "remove it"),
+    ],
+)
+def test_what_a_team_stands_on_is_looked_at_too(line: str, rule: Rule, words: str) -> None:
+    (told,) = [
+        each
+        for each in checked(f"version: 0.2\n{line}\n").problems
+        if each.rule is not Rule.NOTHING_TO_RUN
+    ]
+    assert told.rule is rule
+    assert words in told.suggestion or words in told.sentence
+
+
 def test_a_runtime_of_a_third_party_is_known_when_it_is_named() -> None:
     document = read_document("version: 0.2\nagents: [{id: a, runtime: {kind: mine, url: x}}]\n")
     assert check(document).errors

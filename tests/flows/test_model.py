@@ -8,6 +8,7 @@ from msgspec import structs
 
 from agentcanvas.flows.axes import MaxRounds, MessageForm, QualityGate, Sync, Topology
 from agentcanvas.flows.document import read_document
+from agentcanvas.flows.ground import Setup
 from agentcanvas.flows.guards import Escalation
 from agentcanvas.flows.model import Dependency, DependencyType, Flow, Layout, Observability
 from agentcanvas.flows.reconcile import flow_text
@@ -93,6 +94,7 @@ def test_abbreviations_mean_the_long_form() -> None:
         Dependency(task="t1"),
         Dependency(task="t1", type=DependencyType.SOFT),
     )
+    assert checked("version: 0.2\nsetup: make it\n").sound().setup == Setup(command="make it")
     networks = [
         checked(f"version: 0.2\nagents: [{{id: a, runtime: {{network: {words}}}}}]\n")
         for words in ("open", "{hosts: [pypi.org]}")

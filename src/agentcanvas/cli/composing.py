@@ -45,6 +45,8 @@ class Wishes(Struct, frozen=True, kw_only=True):
 
     checks: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
+    bring: tuple[str, ...] = ()
+    setup: str = ""
     auto_approve: bool = False
     turns: int | None = None
     minutes: float | None = None
@@ -160,6 +162,10 @@ def with_wishes(composed: Composed, wishes: Wishes) -> Composed:
         ]
     if wishes.scope:
         data["scope"] = list(wishes.scope)
+    if wishes.bring:
+        data["bring"] = list(wishes.bring)
+    if wishes.setup:
+        data["setup"] = wishes.setup
     if wishes.auto_approve:
         data["review"] = {**data.get("review", {}), "autoApprove": True}
     budgets = {"turns": wishes.turns, "minutes": wishes.minutes}

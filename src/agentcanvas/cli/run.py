@@ -100,6 +100,25 @@ def run(
             "--scope", metavar="GLOB", help="Files that may change; repeatable.", show_default=False
         ),
     ] = None,
+    setup: Annotated[
+        str,
+        typer.Option(
+            "--setup",
+            metavar="CMD",
+            help="A command that makes what git ignores and the agents need; once, before they "
+            "begin.",
+            show_default=False,
+        ),
+    ] = "",
+    bring: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--bring",
+            metavar="GLOB",
+            help="Files that git ignores and the agents need all the same; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     plan_only: Annotated[
         bool, typer.Option("--plan-only", help="Make the plan and carry out nothing.")
     ] = False,
@@ -165,6 +184,8 @@ def run(
     wishes = Wishes(
         checks=tuple(check or ()),
         scope=tuple(scope or ()),
+        bring=tuple(bring or ()),
+        setup=setup,
         auto_approve=auto_approve,
         turns=budget_turns,
         minutes=budget_minutes,

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, field
 
 from agentcanvas.flows.axes import Intent, MessageForm, Sync, Termination, Topology, Verification
+from agentcanvas.flows.ground import Setup
 from agentcanvas.flows.guards import Budgets, Check, Land, Review
 from agentcanvas.flows.part import SHORT, Count, Glob, Id, OneOrMany, Part
 from agentcanvas.flows.team import Agent
@@ -173,6 +174,18 @@ class Flow(Part, frozen=True, kw_only=True, rename={"common_rules": "commonRules
     interactions: Annotated[
         tuple[Interaction, ...], Meta(description="What they do, in this order.")
     ] = ()
+    bring: Annotated[
+        tuple[Glob, ...],
+        Meta(description="Globs of files that git ignores and the agents need all the same."),
+    ] = ()
+    setup: Annotated[
+        Setup | None,
+        Meta(
+            description="A command that makes what git ignores, once before the work.",
+            extra={SHORT: "command"},
+            extra_json_schema={f"x-{SHORT}": True},
+        ),
+    ] = None
     checks: Annotated[
         tuple[Check, ...],
         Meta(description="Commands that judge every change; found in the project if not said."),

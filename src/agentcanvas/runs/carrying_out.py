@@ -42,6 +42,7 @@ from agentcanvas.runs.logbook import Logbook
 from agentcanvas.runs.lookout import Lookout
 from agentcanvas.runs.office import RunOrder
 from agentcanvas.runs.people import People, engine_of, mailbox_of
+from agentcanvas.runs.preparing import prepare
 from agentcanvas.runs.repertoire import Repertoire
 from agentcanvas.runs.rules import rules_of
 from agentcanvas.runs.slots import Slots
@@ -191,7 +192,9 @@ class CarryingOut:
                     before=before,
                 ),
                 people=people,
-                ground=Ground(equipment.workspace, self.logbook, self._lookout),
+                ground=Ground(
+                    equipment.workspace, self.logbook, self._lookout, bring=self._flow.bring
+                ),
                 lookout=self._lookout,
                 notebook=Notebook(equipment.workspace / STATE_FOLDER),
                 attendance=self._attendance,
@@ -291,6 +294,8 @@ class CarryingOut:
                 await context.logbook.write(*map(_warning, warnings))
         await context.ground.recover()
         await context.ground.current()
+        if self._flow.setup is not None and not self._order.plan_only:
+            await prepare(context, self._flow.setup)
 
     # -- playing ---------------------------------------------------------------------------------
 

@@ -225,6 +225,14 @@ class Base(Wire, frozen=True):
     notes: tuple[str, ...] = ()
 
 
+class Setup(Wire, frozen=True):
+    """What was run before the work, where its words are, and what the user should know of it."""
+
+    command: str
+    log: str
+    notes: tuple[str, ...] = ()
+
+
 class Note(Wire, frozen=True):
     """Something worth keeping, and where it comes from."""
 
@@ -412,6 +420,12 @@ class GenerationTaken(_Event, frozen=True, kw_only=True, tag="generation_taken")
     payload: Base
 
 
+class SetupDone(_Event, frozen=True, kw_only=True, tag="setup_done"):
+    """What git ignores and the agents need was made."""
+
+    payload: Setup
+
+
 class Noted(_Event, frozen=True, kw_only=True, tag="noted"):
     """Something was put on record."""
 
@@ -472,6 +486,7 @@ RunEvent = (
     | TaskAnswered
     | ProposalDiscarded
     | PartChosen
+    | SetupDone
     | ProposalRechecked
     | Noted
     | Drew

@@ -35,9 +35,18 @@ _HALF_MADE = (".evidence-*", ".claim-*", "*/diff-*")
 class Ground:
     """The workspace, as one run sees it."""
 
-    def __init__(self, workspace: Path, logbook: Logbook, lookout: Lookout) -> None:
+    def __init__(
+        self,
+        workspace: Path,
+        logbook: Logbook,
+        lookout: Lookout,
+        *,
+        bring: tuple[str, ...] = (),
+    ) -> None:
+        """Stand on a workspace; ``bring`` are globs of ignored files that belong to each base."""
         self.workspace = workspace
         self._lookout = lookout
+        self._bring = bring
         self._logbook = logbook
         self._landing = Landing(workspace)
         self._lock = anyio.Lock()
@@ -64,6 +73,10 @@ class Ground:
             run_id = self._logbook.run_id
             self._known[number] = await load_generation(self.workspace, run_id, number)
         return self._known[number]
+
+    def adopt(self, base: Generation) -> None:
+        """Take note that a generation has got what the setup of the run made."""
+        self._known[base.number] = base
 
     async def foresee(self, patch: bytes, base: Generation, policy: Policy) -> Forecast:
         """What landing a patch would do or say."""
@@ -101,7 +114,9 @@ class Ground:
     async def _take(
         self, previous: Generation | None, reason: str, files: tuple[str, ...]
     ) -> Generation:
-        taken = await take_generation(self.workspace, self._logbook.run_id, previous=previous)
+        taken = await take_generation(
+            self.workspace, self._logbook.run_id, previous=previous, bring=self._bring
+        )
         self._known[taken.number] = taken
         self._latest = taken.number
         base = e.Base(taken.number, reason, files[:_FILES_TOLD], taken.notes)

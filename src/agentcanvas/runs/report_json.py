@@ -290,6 +290,7 @@ _TEXTS: Final[dict[type, Callable[[Any, RunState], str]]] = {
     e.TaskFailed: lambda failure, _: failure.reason,
     e.TaskAnswered: lambda answered, _: answered.summary,
     e.ProposalDiscarded: lambda discarded, _: discarded.proposal_id,
+    e.SetupDone: lambda setup, _: "; ".join((setup.command, *setup.notes)),
     e.PartChosen: lambda part, _: ", ".join(choice.path for choice in part.chosen),
     e.ProposalRechecked: lambda now, _: "; ".join(
         filter(None, (now.fitness, now.reason, *now.meets))

@@ -342,6 +342,25 @@ export interface PartChosen {
   readonly payload: Part;
 }
 
+/** What was run before the work, where its words are, and what the user should know of it. */
+export interface Setup {
+  readonly command: string;
+  readonly log: string;
+  readonly notes?: readonly string[];
+}
+
+/** What git ignores and the agents need was made. */
+export interface SetupDone {
+  readonly event: "setup_done";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Setup;
+}
+
 /** How a waiting proposal stands in the workspace of now: clean, merges, stale or conflicts. */
 export interface Standing {
   readonly taskId: string;
@@ -1097,6 +1116,7 @@ export type RunEvent =
   | TaskAnswered
   | ProposalDiscarded
   | PartChosen
+  | SetupDone
   | ProposalRechecked
   | Noted
   | Drew

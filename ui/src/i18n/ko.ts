@@ -126,6 +126,7 @@ export const ko: Readonly<Record<keyof Catalogue, string>> = {
   "item.taskAnswered": "{task} 답변: {summary}",
   "item.drew": "뽑음 {choice}: {why}",
   "item.among": "후보",
+  "item.setup": "{command}(으)로 준비함",
   "item.partChosen": "{task}: 파일 {count}개 중 일부만 선택",
   "item.rechecked": "{task}: 현재 {fitness}",
   "item.discarded": "후보 {proposal} 버림",

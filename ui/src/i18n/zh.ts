@@ -126,6 +126,7 @@ export const zh: Readonly<Record<keyof Catalogue, string>> = {
   "item.taskAnswered": "{task} 已答复：{summary}",
   "item.drew": "抽取 {choice}：{why}",
   "item.among": "候选",
+  "item.setup": "已用 {command} 完成准备",
   "item.partChosen": "{task}：只需要 {count} 个文件中的一部分",
   "item.rechecked": "{task}：现在为 {fitness}",
   "item.discarded": "候选 {proposal} 已放弃",

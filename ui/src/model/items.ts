@@ -237,6 +237,10 @@ function quiet(event: Recorded, name: Naming, t: Translate): Line | null {
     }
     case "proposal_discarded":
       return line(event, { icon: "no", text: t("item.discarded", { proposal: event.payload.proposalId }) });
+    case "setup_done": {
+      const { command, notes = [] } = event.payload;
+      return line(event, { icon: "base", text: t("item.setup", { command }), details: fileList(notes, t) });
+    }
     case "part_chosen": {
       const { taskId, chosen = [] } = event.payload;
       const text = t("item.partChosen", { task: taskId, count: chosen.length });

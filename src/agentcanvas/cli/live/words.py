@@ -145,6 +145,11 @@ def _told_of_notice(event: e.RunEvent, view: RunView) -> str:
             return f"Waiting for {one_line(asked.person, 40)}: {one_line(asked.question)}"
         case e.GenerationTaken(payload=base) if set(base.files) - set(view.landed):
             return f"The workspace has changed: {files(base.files)}"
+        case e.SetupDone(payload=setup):
+            notes = "".join(f" {one_line(note, 200)}" for note in setup.notes)
+            return (
+                f"Set up with: {one_line(setup.command)} (its words: {one_line(setup.log)}){notes}"
+            )
         case e.Noted(payload=note):
             return f"Note: {one_line(note.entry)}"
         case e.Drew(payload=draw):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from agentcanvas.errors import ValidationError
@@ -73,25 +73,34 @@ def _runtime(runtime: Runtime, pointer: str, kinds: frozenset[str]) -> Iterator[
             yield Problem(Rule.RUNTIME, sentence, advice, at(pointer, name), at_key=True)
     yield from _variables(runtime, pointer)
     if runtime.network:
-        yield from _network(runtime.network, at(pointer, "network"))
+        yield from networks(runtime.network, at(pointer, "network"))
     for name, ms in (("timeout_ms", runtime.timeout_ms), ("silent_ms", runtime.silent_ms)):
         if ms is not None:
             yield from unit_slip(ms, at(pointer, name))
 
 
 def _variables(runtime: Runtime, pointer: str) -> Iterator[Problem]:
-    named = [(at(pointer, "env", index), name) for index, name in enumerate(runtime.env)]
+    yield from variables(runtime.env, at(pointer, "env"))
     if runtime.key_env is not None:
-        named.append((at(pointer, "keyEnv"), runtime.key_env))
-    for place, name in named:
-        if not _VARIABLE.fullmatch(name):
-            # The value is not repeated here: it may be the secret itself.
-            sentence = "this is not the name of an environment variable"
-            advice = "write the name only, such as MY_API_KEY; a flow never holds a secret"
-            yield Problem(Rule.SECRET, sentence, advice, place)
+        yield from _variable(runtime.key_env, at(pointer, "keyEnv"))
 
 
-def _network(network: Network, pointer: str) -> Iterator[Problem]:
+def variables(names: Iterable[str], pointer: str) -> Iterator[Problem]:
+    """Variables are named, never written out."""
+    for index, name in enumerate(names):
+        yield from _variable(name, at(pointer, index))
+
+
+def _variable(name: str, place: str) -> Iterator[Problem]:
+    if not _VARIABLE.fullmatch(name):
+        # The value is not repeated here: it may be the secret itself.
+        sentence = "this is not the name of an environment variable"
+        advice = "write the name only, such as MY_API_KEY; a flow never holds a secret"
+        yield Problem(Rule.SECRET, sentence, advice, place)
+
+
+def networks(network: Network, pointer: str) -> Iterator[Problem]:
+    """A network that says what it means."""
     if network.mode is NetworkMode.HOSTS and not network.hosts:
         advice = "list them in hosts:, or say none"
         yield Problem(Rule.RUNTIME, "the network is hosts, and none is named", advice, pointer)

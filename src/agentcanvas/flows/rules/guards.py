@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from agentcanvas.flows.ground import Setup
 from agentcanvas.flows.guards import PERSON, Budgets, Check, Escalation, Review
 from agentcanvas.flows.model import Interaction
 from agentcanvas.flows.problem import Problem, Rule, at, did_you_mean, shown, warning
-from agentcanvas.flows.rules.agents import unit_slip
+from agentcanvas.flows.rules.agents import networks, unit_slip, variables
 from agentcanvas.flows.rules.scene import Scene, items, repeated
 from agentcanvas.flows.settle import authors, bound_roles, narrowed
+from agentcanvas.flows.team import NetworkMode
 
 _INTERNAL = frozenset({".git", ".agentcanvas", "node_modules"})
 
@@ -19,6 +21,9 @@ def guards(scene: Scene) -> Iterator[Problem]:
     flow = scene.flow
     yield from _checks("/checks", flow.checks)
     yield from globs("/scope", flow.scope)
+    yield from globs("/bring", flow.bring)
+    if flow.setup is not None:
+        yield from _setup(flow.setup, "/setup")
     yield from _review(scene, "/review", flow.review)
     for pointer, each in scene.interactions:
         yield from _checks(at(pointer, "checks"), each.checks)
@@ -41,6 +46,19 @@ def globs(pointer: str, scope: Iterable[str]) -> Iterator[Problem]:
         elif steps[0] in _INTERNAL or ".git" in steps:
             sentence = f"{shown(glob)} is never changed by an agent"
             yield Problem(Rule.SCOPE, sentence, "remove it", place)
+
+
+def _setup(setup: Setup, pointer: str) -> Iterator[Problem]:
+    yield from variables(setup.env, at(pointer, "env"))
+    if setup.timeout_ms is not None:
+        yield from unit_slip(setup.timeout_ms, at(pointer, "timeout_ms"))
+    if setup.network is None:
+        return
+    if setup.network.mode is NetworkMode.MODEL:
+        advice = "name the hosts it needs, such as registry.npmjs.org, or say open"
+        yield Problem(Rule.RUNTIME, "a setup has no model", advice, at(pointer, "network"))
+    else:
+        yield from networks(setup.network, at(pointer, "network"))
 
 
 def _checks(pointer: str, checks: Iterable[Check]) -> Iterator[Problem]:
