@@ -77,6 +77,7 @@ def full_run(text: str = "Add a health endpoint") -> list[e.Recorded]:
         ("tester", e.ProposalSubmitted, e.Submission("docs", 1, "Words")),
         ("planner", e.ProposalReviewed, ProposalReview(RUN, "docs", Decision.REJECT, text)),
         ("engine", e.Noted, e.Note(text)),
+        ("person:you", e.WorkerTold, e.Told("coder", text)),
         ("engine", e.Drew, e.Draw("i1/draw:1", "a", ("a", text), text)),
         ("coder", e.TaskAnswered, e.Answered("words", text)),
         ("engine", e.InteractionEnded, e.End("quality_gate: tests_passed", done=True)),
