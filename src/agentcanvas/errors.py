@@ -39,6 +39,7 @@
     └── ResourceError            system_error
         ├── Overloaded                             an inbox is full; send again later
         ├── RateLimited                            too many messages along an edge
+        ├── QuotaExceeded                          an agent keeps too much
         ├── CircuitOpen                            a recipient failed too often lately
         ├── Undeliverable                          kept as a dead letter
         ├── AgentLost                              an agent with work in hand fell silent
@@ -401,6 +402,13 @@ class RateLimited(ResourceError):
     """More messages along an edge than its limit allows; the sentence says when to go on (I5)."""
 
     code = "RATE_LIMITED"
+
+
+class QuotaExceeded(ResourceError):
+    """An agent keeps as many bytes of blobs as it may; deleting some makes room (D35)."""
+
+    code = "QUOTA_EXCEEDED"
+    recoverable = False
 
 
 class CircuitOpen(ResourceError):

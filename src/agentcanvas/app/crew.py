@@ -35,6 +35,7 @@ from agentcanvas.flows.model import Flow
 from agentcanvas.flows.team import Agent
 from agentcanvas.flows.team import Runtime as Said
 from agentcanvas.hub.client import Connection
+from agentcanvas.hub.redaction import Redactor
 from agentcanvas.protocol.limits import Limits
 from agentcanvas.runs.crew import CrewCall
 from agentcanvas.runs.office import RunOrder
@@ -53,7 +54,9 @@ class LocalCrew:
         *,
         limits: Limits | None = None,
         functions: Mapping[str, Callable[..., Any]] | None = None,
+        redactor: Redactor | None = None,
     ) -> None:
+        self._redactor = redactor or Redactor()
         self._lines = lines
         self._clock = clock
         self._limits = limits or Limits()
@@ -86,6 +89,8 @@ class LocalCrew:
         said = agent.runtime or Said()
         is_person = said.kind == "human"
         usual = self._limits.cli_turn
+        for name in said.env:  # whoever gets it may say it
+            self._redactor.know(name, os.environ.get(name, ""))
         return Host(
             Member(
                 id=agent.id,

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from agentcanvas import _version
-from agentcanvas.app.hub import OpenHub, open_hub
+from agentcanvas.app.hub import OpenHub, Sealed, open_hub
 from agentcanvas.app.server import ServerInfo, new_token, serve_app
 from agentcanvas.app.settings import load_settings
 from agentcanvas.app.workspace import store_path_in
@@ -31,15 +31,23 @@ async def serve_hub(
     host: str = LOOPBACK,
     port: int = 0,
     hosts: Collection[str] = (),
+    person: str | None = None,
+    sealed: Sealed = Sealed(),  # noqa: B008  # frozen
     clock: Clock | None = None,
     version: str = _version.__version__,
 ) -> AsyncIterator[tuple[ServerInfo, OpenHub]]:
-    """Serve a hub for as long as the block lasts; ``hosts`` are more names it is reached by."""
+    """Serve a hub for as long as the block lasts; ``hosts`` are more names it is reached by.
+
+    ``person`` is asked for consent, and ``sealed`` says whose messages have to be.
+    """
     await anyio.to_thread.run_sync(_make, folder)
     clock = clock or SystemClock()
     limits = load_settings(folder, environ=os.environ).limits
     token = new_token()
-    async with open_hub(store_path_in(folder), clock=clock, limits=limits) as hub:
+    async with open_hub(
+        store_path_in(folder), clock=clock, limits=limits, person=person, sealed=sealed
+    ) as hub:
+        hub.hub.redactor.know("server token", token)
         app = build_hub_app(
             hub.keeper,
             hub.doors,

@@ -30,6 +30,9 @@ from agentcanvas.sandbox.pick import Picked, pick
 from agentcanvas.store import Store
 from agentcanvas.web.use import Use
 
+YOU = "you"
+"""Who is asked where nobody is named."""
+
 _TRIES = 30
 _PAUSE_S = 0.1
 _LOOK_EVERY_S = 5.0
@@ -67,7 +70,9 @@ async def open_premises(
     clock = clock or SystemClock()
     limits = load_settings(root, environ=os.environ).limits
     async with (
-        open_hub(store_path(root), clock=clock, limits=limits, projections=PROJECTIONS) as hub,
+        open_hub(
+            store_path(root), clock=clock, limits=limits, projections=PROJECTIONS, person=YOU
+        ) as hub,
         Lines.open(hub.hub) as lines,
         tracing(hub.store, os.environ),
     ):
@@ -77,7 +82,9 @@ async def open_premises(
             hub=hub.hub,
             broker=hub.broker,
             clock=clock,
-            crew=LocalCrew(lines, clock, limits=limits, functions=functions),
+            crew=LocalCrew(
+                lines, clock, limits=limits, functions=functions, redactor=hub.hub.redactor
+            ),
             repertoire=Repertoire.of(PATTERNS),
             advice=lambda flow: advice(flow, os.environ),
             vet=lambda flow, order: vet_crew(flow, order, root, functions or ()),

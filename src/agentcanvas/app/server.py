@@ -129,6 +129,8 @@ async def serve_beside(
         hub_office=hub.keeper if hub is not None else None,
         doors=hub.doors if hub is not None else None,
     )
+    if hub is not None:
+        hub.hub.redactor.know("server token", token)
     ports = _from(port)
     async with serve_app(app, root / FOLDER, token=token, version=version, ports=ports) as info:
         yield info

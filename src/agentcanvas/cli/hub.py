@@ -11,6 +11,7 @@ from typing import Annotated
 import anyio
 import typer
 
+from agentcanvas.app.hub import Sealed
 from agentcanvas.app.hub_server import LOOPBACK, is_loopback, serve_hub
 from agentcanvas.app.workspace import user_data_folder
 from agentcanvas.cli.offices import complain, finish
@@ -29,9 +30,25 @@ def hub(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="The port, and no other; 0 for any free one.")
     ] = PORT,
+    *,
     data: Annotated[
         Path | None,
         typer.Option(help="The folder it keeps its messages in; by default one of your own."),
+    ] = None,
+    person: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Who is asked before a task of high priority is delivered; nobody if not given.",
+        ),
+    ] = None,
+    signing: Annotated[
+        list[str] | None,
+        typer.Option("--require-signature", metavar="AGENT", help="Who has to sign every message."),
+    ] = None,
+    encrypting: Annotated[
+        list[str] | None,
+        typer.Option("--require-encryption", metavar="AGENT", help="Who has to encrypt payloads."),
     ] = None,
     allow_host: Annotated[
         list[str] | None,
@@ -46,7 +63,9 @@ def hub(
     async def main() -> int:
         folder = (data or user_data_folder(os.environ) / "hub").resolve()
         names = [name.lower() for name in allow_host or ()]
-        async with serve_hub(folder, host=host, port=port, hosts=names) as (info, _):
+        sealed = Sealed(signing or (), encrypting or ())
+        serving = serve_hub(folder, host=host, port=port, hosts=names, person=person, sealed=sealed)
+        async with serving as (info, _):
             with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as told_to_end:
                 print(f"AgentCanvas hub is at {info.url}", flush=True)
                 socket = info.url.replace("http://", "ws://", 1) + frames.PATH

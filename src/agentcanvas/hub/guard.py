@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import UNSET, Struct, UnsetType
 
-from agentcanvas.errors import PermissionDenied
+from agentcanvas.errors import NotApproved, PermissionDenied
 from agentcanvas.hub.events import OnBehalfOf
 from agentcanvas.hub.session import Session
 from agentcanvas.protocol.envelope import Envelope
@@ -105,6 +105,17 @@ def check_permissions(principal: Principal, envelope: Envelope) -> None:
         raise PermissionDenied(
             f"{principal.id} lacks the permission {', '.join(missing)}; "
             "ask for a token that has it, or leave it out."
+        )
+
+
+def check_consent(principal: Principal, envelope: Envelope) -> None:
+    """Refuse a task whose sender wants a person's consent where nobody can be asked (C5)."""
+    if principal.kind is not PrincipalKind.AGENT or envelope.kind is not Kind.TASK_ASSIGN:
+        return
+    if envelope.security is not UNSET and envelope.security.require_approval is True:
+        raise NotApproved(
+            f"The message {envelope.id} asks for a person's consent, and this hub has nobody to "
+            "ask; name one when the hub is started, or leave requireApproval out."
         )
 
 

@@ -151,8 +151,7 @@ class Hub:
             if envelope.kind in NOT_KEPT:
                 guard.check_sender(principal, envelope, on_behalf_of)
                 return Receipt(envelope.id, envelope.session or DEFAULT_SESSION)
-            origin = await self._origin(envelope) if _is_vague(envelope) else None
-            post = self._addressing.address(principal, envelope, origin, on_behalf_of)
+            post = await self.prepare(principal, envelope, on_behalf_of=on_behalf_of)
             if self.consent is not None:
                 return await self._post_with_consent(principal, post, self.consent)
             return await self._post(post)
@@ -237,6 +236,8 @@ class Hub:
 
         ``breaches`` are those it was not refused for at the door.
         """
+        if self.consent is None:
+            guard.check_consent(principal, envelope)
         origin = await self._origin(envelope) if _is_vague(envelope) else None
         return self._addressing.address(principal, envelope, origin, on_behalf_of, breaches)
 

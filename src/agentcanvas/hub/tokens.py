@@ -109,6 +109,11 @@ class Tokens:
             )
         return principal
 
+    def is_good(self, id_: str) -> bool:
+        """Tell whether there is a token of this id that was not revoked."""
+        row = self._rows.get(id_)
+        return row is not None and row.card.revoked_ms is None
+
     def cards(self) -> list[TokenCard]:
         """List all tokens, oldest first; what they open is not kept and cannot be shown."""
         return sorted((row.card for row in self._rows.values()), key=lambda card: card.made_ms)

@@ -78,9 +78,18 @@ class ReplayLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class BlobLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What still travels inside a message; anything larger goes by reference (D35)."""
+    """What still travels inside a message, and how much each agent may keep by reference (D35)."""
 
     inline_bytes: Bytes = 65_536
+    size_bytes: Bytes = 67_108_864
+    quota_bytes: Bytes = 268_435_456
+
+
+class SealLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is asked of the messages of agents that come through a door (H6)."""
+
+    signatures: Literal["off", "accept", "require"] = "accept"
+    encryption: Literal["off", "accept", "require"] = "accept"
 
 
 class BrokerLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -210,6 +219,7 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     delivery: DeliveryLimits = DeliveryLimits()
     replay: ReplayLimits = ReplayLimits()
     blob: BlobLimits = BlobLimits()
+    seal: SealLimits = SealLimits()
     broker: BrokerLimits = BrokerLimits()
     breaker: BreakerLimits = BreakerLimits()
     callback: CallbackLimits = CallbackLimits()
@@ -257,6 +267,15 @@ def contradictions(limits: Limits) -> tuple[Contradiction, ...]:
                 f"{limits.blob.inline_bytes} bytes leave no room in a message of "
                 f"message.size_bytes ({limits.message.size_bytes}), since base64 adds a third; "
                 f"use at most {limits.message.size_bytes // 2}",
+            )
+        )
+    if limits.blob.size_bytes > limits.blob.quota_bytes:
+        found.append(
+            Contradiction(
+                "blob.size_bytes",
+                "blob.quota_bytes",
+                f"{limits.blob.size_bytes} bytes are more than all blobs of an agent together may "
+                f"have ({limits.blob.quota_bytes}); lower it or raise the quota",
             )
         )
     return tuple(found)

@@ -208,6 +208,7 @@ class CarryingOut:
                 async with equipment.crew(await self._call(people)):
                     yield context
             finally:
+                equipment.hub.rates.forget(self.logbook.run_id)
                 for scribe in self._scribes:
                     scribe.flush()
 
@@ -219,6 +220,15 @@ class CarryingOut:
             members=[*(agent.id for agent in self._flow.agents), mailbox_of(self._order.person)],
             edges=edges or None,
             owner=engine_of(self.logbook.run_id),
+        )
+        self._with.hub.rates.install(
+            self.logbook.run_id,
+            {
+                (edge.source, edge.target): edge.rate_limit_per_min
+                for each in self._interactions
+                for edge in each.edges
+                if edge.rate_limit_per_min is not None
+            },
         )
 
     async def _call(self, people: People) -> CrewCall:

@@ -28,13 +28,14 @@ from agentcanvas.web import views as v
 from agentcanvas.web.agent_socket import AgentSocket
 from agentcanvas.web.answers import refusal
 from agentcanvas.web.api import Api, server_view
+from agentcanvas.web.blobs import BlobsApi
 from agentcanvas.web.doors import Doors
 from agentcanvas.web.feed import Feed
 from agentcanvas.web.following import Following
 from agentcanvas.web.guard import Guard
 from agentcanvas.web.hub_api import HubApi
 from agentcanvas.web.messages import MessagesApi
-from agentcanvas.web.operation import operation
+from agentcanvas.web.operation import Operation, operation
 from agentcanvas.web.page import page_route
 from agentcanvas.web.use import Use
 
@@ -85,7 +86,7 @@ def build_app(
     if hub_office is not None:
         routes += HubApi(hub_office, Following(feed, clock=clock, ending=ending)).routes()
     if doors is not None:
-        routes += MessagesApi(doors, feed).routes()
+        routes += door_routes(doors, feed)
     return _guarded(
         [Mount(PREFIX, routes=routes), page_route(static, office, root)],
         token=token,
@@ -117,7 +118,7 @@ def build_hub_app(
         return await server_view(feed, root, version)
 
     routes = HubApi(hub_office, Following(feed, clock=clock, ending=ending)).routes()
-    routes += MessagesApi(doors, feed).routes()
+    routes += door_routes(doors, feed)
     return _guarded(
         [Mount(PREFIX, routes=[operation("GET", "/server", server), *routes])],
         token=token,
@@ -127,6 +128,11 @@ def build_hub_app(
         hosts=hosts,
         any_address=any_address,
     )
+
+
+def door_routes(doors: Doors, feed: Feed) -> list[Operation]:
+    """What agents do over HTTP."""
+    return [*MessagesApi(doors, feed).routes(), *BlobsApi(doors, doors.blobs).routes()]
 
 
 def _guarded(

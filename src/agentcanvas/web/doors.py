@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from agentcanvas.clock import Clock
 from agentcanvas.errors import AgentCanvasError, PermissionDenied
+from agentcanvas.hub.blobs import Blobs
 from agentcanvas.hub.doors import Admitted, SealDoor, admit
 from agentcanvas.hub.frames import without_delivery
 from agentcanvas.hub.guard import Principal, PrincipalKind
@@ -19,7 +20,6 @@ from agentcanvas.hub.intake import DEFAULT_SESSION
 from agentcanvas.hub.tokens import Tokens, signing_key, token_id
 from agentcanvas.protocol.dialect import DialectName, Reading, detect
 from agentcanvas.protocol.dialects import DIALECTS
-from agentcanvas.protocol.seal import Keyring, ReplayGuard
 from agentcanvas.protocol.wire_errors import to_body
 
 _BEARER = "bearer"
@@ -42,14 +42,15 @@ class Doors:
     """The doors of one hub."""
 
     def __init__(
-        self, hub: Hub, tokens: Tokens, clock: Clock, *, seal: SealDoor | None = None
+        self, hub: Hub, tokens: Tokens, clock: Clock, seal: SealDoor, blobs: Blobs
     ) -> None:
         self.hub = hub
         self.tokens = tokens
         self.clock = clock
         self.limits = hub.limits.message
-        self._seal = seal or SealDoor(Keyring(), ReplayGuard(hub.limits.replay.window_s * 1000))
-        self._keys: set[str] = set()
+        self.blobs = blobs
+        self._seal = seal
+        self._keys: dict[str, set[str]] = {}
         self._spoken: dict[str, DialectName] = {}
 
     async def recognise(self, shown: Credentials) -> Principal:
@@ -100,7 +101,15 @@ class Doors:
         return session is not None and session.has(name)
 
     def _learn_key(self, principal: Principal, token: str) -> None:
-        id_ = token_id(token)
-        if id_ is not None and id_ not in self._keys:
-            self._keys.add(id_)
+        """Check signatures with the key of this token, and with those of revoked ones no longer.
+
+        Whoever holds a revoked one was put out, and comes by here when it is back.
+        """
+        known = self._keys.setdefault(principal.id, set())
+        for id_ in [each for each in known if not self.tokens.is_good(each)]:
+            known.remove(id_)
+            self._seal.keyring.revoke(principal.id, id_)
+        new = token_id(token)
+        if new is not None and new not in known:
+            known.add(new)
             self._seal.keyring.add(signing_key(token, principal.id))

@@ -52,17 +52,21 @@ Instance = Annotated[str, Meta(max_length=200)]
 Wait = Annotated[float, Meta(ge=0, le=LONGEST_WAIT_S, description="seconds")]
 
 
+class AgentHeaders(Struct, frozen=True):
+    """``Authorization: Bearer TOKEN``."""
+
+    authorization: str = ""
+
+
 class AgentQuery(Struct, frozen=True, kw_only=True):
     """Who asks; a header is the better place for the token."""
 
     agent_id: str | None = None
     auth_token: str | None = None
 
-
-class AgentHeaders(Struct, frozen=True):
-    """``Authorization: Bearer TOKEN``."""
-
-    authorization: str = ""
+    def shown(self, headers: AgentHeaders) -> Credentials:
+        """What is shown, in either place."""
+        return Credentials.of(self.agent_id, self.auth_token, headers.authorization)
 
 
 class ReadQuery(AgentQuery, frozen=True, kw_only=True):
@@ -310,8 +314,7 @@ class MessagesApi:
         return numbers
 
     async def _recognise(self, query: AgentQuery, headers: AgentHeaders) -> Principal:
-        shown = Credentials.of(query.agent_id, query.auth_token, headers.authorization)
-        principal = await self._doors.recognise(shown)
+        principal = await self._doors.recognise(query.shown(headers))
         self._doors.hub.presence.register(principal.id)
         await self._doors.hub.hear(principal)
         return principal

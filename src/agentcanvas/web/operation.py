@@ -1,8 +1,8 @@
 """A typed route: what a request brings and what an answer holds are read from a signature (D39).
 
 A handler names what it wants: ``path``, ``query`` and ``headers`` are text to be converted,
-``body`` is JSON, or as it came where the handler wants ``bytes``. Whatever does not fit is refused
-before the handler runs, naming the field.
+``body`` is JSON, or as it came where the handler wants ``bytes``; who reads it piece by piece takes
+the ``request`` instead. Whatever does not fit is refused before the handler runs, naming the field.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ _TEXT_PARTS: dict[str, Callable[[Request], dict[str, str]]] = {
     "headers": lambda request: dict(request.headers),
 }
 _BODY = "body"
+_REQUEST = "request"
 _PLACE = re.compile(r"^(?P<wrong>.*?)(?: - at `\$(?P<place>.*)`)?$", re.DOTALL)
 
 
@@ -62,6 +63,7 @@ def operation(
     wanted = {name: hints[name] for name in names}
     parts = {name: get_type_hints(handler, include_extras=True)[name] for name in names}
     body_type = wanted.pop(_BODY, None)
+    takes_request = wanted.pop(_REQUEST, None) is not None
     decoder = None if body_type in (None, bytes) else msgspec.json.Decoder(body_type)
 
     async def endpoint(request: Request) -> Response:
@@ -71,6 +73,8 @@ def operation(
         if body_type is not None:
             body = await read_body(request, largest)
             parts[_BODY] = body if decoder is None else _decoded(body, decoder)
+        if takes_request:
+            parts[_REQUEST] = request
         return _answer(await handler(**parts), status)
 
     name = getattr(handler, "__name__", path)

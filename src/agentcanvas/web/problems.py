@@ -25,6 +25,7 @@ _STATUS: tuple[tuple[type[AgentCanvasError], int], ...] = (
     (tree.PermissionDenied, 403),
     (tree.Overloaded, 429),
     (tree.RateLimited, 429),
+    (tree.QuotaExceeded, 507),
     (tree.Replaced, 409),
     (tree.DeadlineExceeded, 504),
     (tree.ResourceError, 503),

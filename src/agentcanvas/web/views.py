@@ -121,6 +121,12 @@ class AskPath(msgspec.Struct, frozen=True):
     ask_id: str
 
 
+class BlobPath(msgspec.Struct, frozen=True):
+    """Names a blob by the SHA-256 of its content, in lower case hexadecimal digits."""
+
+    sha256: str
+
+
 class FollowQuery(msgspec.Struct, frozen=True):
     """From where on, whose, and whether to stay; ``last_event_id`` is a place, and wins."""
 
