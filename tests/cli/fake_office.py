@@ -172,6 +172,10 @@ class FakeOffice:
         shown = [entry for entry in run.log if before is None or entry.seq < before][-last:]
         return Window(fold(run.log), run.summary, (), tuple(shown), len(shown) < len(run.log))
 
+    async def order(self, run_id: str) -> RunOrder:
+        state = await self.state(run_id)
+        return RunOrder(flow=state.flow, flow_text="", request=state.request)
+
     async def events(
         self, run_id: str, *, after: int = 0, follow: bool = True
     ) -> AsyncIterator[e.Recorded]:

@@ -17,7 +17,7 @@ from tests.web.office import FakeOffice
 pytestmark = [pytest.mark.anyio, pytest.mark.req("V1")]
 
 
-async def test_the_printed_link_opens_the_page_and_a_restarted_server_is_found_again(
+async def test_the_printed_link_opens_the_page_and_it_comes_back_by_itself_after_a_restart(
     page: Page, built_page: Path, tmp_path: Path
 ) -> None:
     (tmp_path / ".agentcanvas").mkdir()
@@ -39,6 +39,9 @@ async def test_the_printed_link_opens_the_page_and_a_restarted_server_is_found_a
         assert port is not None
         async with serve_beside(office, store, tmp_path, port=port, static=built_page) as again:
             assert again.url == info.url
-            await run_sync(page.wait_for_text, ".lost", "this browser is not let in")
-            await run_sync(page.goto, again.link)
+            await run_sync(page.look, "document.querySelector('.lost .button')?.click()")
             await run_sync(page.wait_for_text, ".line", "while nobody served")
+            await office.write("run_1", story.note("and it goes on"))
+            await run_sync(page.wait_for_text, ".line", "and it goes on")
+            seqs = "[...document.querySelectorAll('[data-seq]')].map((one) => +one.dataset.seq)"
+            assert await run_sync(page.look, seqs) == [1, 2, 3, 4]

@@ -110,6 +110,10 @@ class FakeOffice:
         stream = f"{FLOW}/{run_id}"
         return await self.store.read(lambda look: window_in(look, stream, last, before))
 
+    async def order(self, run_id: str) -> RunOrder:
+        state = await self.state(run_id)
+        return RunOrder(flow=state.flow, flow_text="", request=state.request)
+
     async def events(
         self, run_id: str, *, after: int = 0, follow: bool = True
     ) -> AsyncIterator[e.Recorded]:

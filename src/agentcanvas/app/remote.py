@@ -41,6 +41,10 @@ class RemoteOffice(Wire):
         events = tuple(read_line(bytes(line)) for line in view.events)
         return Window(view.state, view.summary, view.team, events, view.earlier)
 
+    async def order(self, run_id: str) -> RunOrder:
+        """What a run was started with."""
+        return await self.ask("GET", f"{_run(run_id)}/order", RunOrder)
+
     async def events(
         self, run_id: str, *, after: int = 0, follow: bool = True
     ) -> AsyncIterator[Recorded]:

@@ -23,6 +23,7 @@ import msgspec
 import uvicorn
 
 from agentcanvas import _version
+from agentcanvas.app.browser_key import browser_key
 from agentcanvas.app.hub import OpenHub
 from agentcanvas.app.workspace import FOLDER
 from agentcanvas.clock import Clock
@@ -128,6 +129,7 @@ async def serve_beside(
         use=use,
         hub_office=hub.keeper if hub is not None else None,
         doors=hub.doors if hub is not None else None,
+        browser_key=await anyio.to_thread.run_sync(browser_key, root / FOLDER),
     )
     if hub is not None:
         hub.hub.redactor.know("server token", token)

@@ -142,6 +142,10 @@ class Engine:
             found, state=msgspec.structs.replace(found.state, waits_for=waits_for)
         )
 
+    async def order(self, run_id: str) -> RunOrder:
+        """What a run was started with."""
+        return await history.order_of(self._with.store, self._stream(run_id))
+
     async def events(
         self, run_id: str, *, after: int = 0, follow: bool = True
     ) -> AsyncIterator[e.Recorded]:

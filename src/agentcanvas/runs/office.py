@@ -103,6 +103,10 @@ class Records(Protocol):
         """How a run stands with the last of its events, or the last before a number."""
         ...
 
+    async def order(self, run_id: str) -> RunOrder:
+        """What a run was started with."""
+        ...
+
     def events(
         self, run_id: str, *, after: int = 0, follow: bool = True
     ) -> AsyncIterator[Recorded]:

@@ -57,6 +57,7 @@ class Api:
             operation("GET", run, self.run),
             operation("GET", f"{run}/events", self.run_events),
             operation("GET", f"{run}/window", self.window),
+            operation("GET", f"{run}/order", self.order),
             operation("GET", f"{run}/transcript", self.transcript),
             operation("GET", f"{run}/report", self.report),
             operation("GET", f"{task}/proposal", self.proposal),
@@ -111,6 +112,10 @@ class Api:
             tuple([msgspec.Raw(line_of(entry)) for entry in found.events]),
             found.earlier,
         )
+
+    async def order(self, path: v.RunPath) -> RunOrder:
+        """What a run was started with."""
+        return await self._office.order(path.run_id)
 
     async def transcript(
         self, path: v.RunPath, query: v.FollowQuery, headers: v.FeedHeaders

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+import secrets
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -11,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentcanvas.clock import Clock, SystemClock
 from agentcanvas.errors import (
@@ -24,11 +25,13 @@ from agentcanvas.errors import (
 from agentcanvas.hub.office import HubOffice
 from agentcanvas.runs.office import Office
 from agentcanvas.store import Store
+from agentcanvas.web import collaboration
 from agentcanvas.web import views as v
 from agentcanvas.web.agent_socket import AgentSocket
 from agentcanvas.web.answers import refusal
 from agentcanvas.web.api import Api, server_view
 from agentcanvas.web.blobs import BlobsApi
+from agentcanvas.web.collaboration import CollaborationSocket
 from agentcanvas.web.doors import Doors
 from agentcanvas.web.feed import Feed
 from agentcanvas.web.following import Following
@@ -37,6 +40,7 @@ from agentcanvas.web.hub_api import HubApi
 from agentcanvas.web.messages import MessagesApi
 from agentcanvas.web.operation import Operation, operation
 from agentcanvas.web.page import page_route
+from agentcanvas.web.passes import Passes
 from agentcanvas.web.use import Use
 
 PREFIX = "/api/v1"
@@ -74,10 +78,12 @@ def build_app(
     use: Use | None = None,
     hub_office: HubOffice | None = None,
     doors: Doors | None = None,
+    browser_key: bytes | None = None,
 ) -> WebApp:
     """A workspace's server; ``static`` is the folder of the built interface, if any.
 
-    With ``doors`` agents of other processes may join.
+    With ``doors`` agents of other processes may join. ``browser_key`` is what browsers are let in
+    with after a restart; without one they need a new link.
     """
     clock = clock or SystemClock()
     ending = asyncio.Event()
@@ -94,6 +100,8 @@ def build_app(
         ending=ending,
         use=use,
         doors=doors,
+        browser_key=browser_key,
+        sockets={collaboration.PATH: CollaborationSocket(office, feed, ending)},
     )
 
 
@@ -145,6 +153,8 @@ def _guarded(
     doors: Doors | None = None,
     hosts: Collection[str] = (),
     any_address: bool = False,
+    browser_key: bytes | None = None,
+    sockets: Mapping[str, ASGIApp] | None = None,
 ) -> WebApp:
     async def refuse(request: Request, error: Exception) -> Response:
         answer = refusal(request, _ours(request, error), clock)
@@ -159,6 +169,8 @@ def _guarded(
     guard = Guard(
         app,
         token=token,
+        passes=Passes(browser_key or secrets.token_bytes(32), clock),
+        sockets=sockets,
         clock=clock,
         hosts=hosts,
         any_address=any_address,

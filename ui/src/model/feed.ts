@@ -14,6 +14,8 @@ export interface Feed {
   readonly items: readonly Item[];
   /** Where what is not here ends: the number before which to ask; null when all is here. */
   readonly before: number | null;
+  /** The number of the first event it was opened with. */
+  readonly opened: number;
 }
 
 export function loaded(view: WindowView, t: Translate): Feed {
@@ -24,6 +26,7 @@ export function loaded(view: WindowView, t: Translate): Feed {
     run,
     items: itemsOf(eventsOf(view), run, t),
     before: beforeOf(view),
+    opened: eventsOf(view)[0]?.seq ?? 0,
   };
 }
 

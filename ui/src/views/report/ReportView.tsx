@@ -1,8 +1,71 @@
-import { FileText } from "lucide-react";
+import { Copy, Download, FileText } from "lucide-react";
+import { useQuery } from "@tanstack/react-query";
+import { Suspense, lazy } from "react";
+import { address, getText } from "../../api/client.ts";
+import { staleAfter } from "../../api/queries.ts";
 import { useT } from "../../i18n/index.ts";
-import { EmptyState } from "../../parts/States.tsx";
+import { Button } from "../../parts/Button.tsx";
+import { EmptyState, ErrorState, Skeleton } from "../../parts/States.tsx";
+import { complain, toast } from "../../parts/toast.tsx";
+import { useCurrentRun } from "../../shell/current.ts";
+import "../../styles/report.css";
+
+const Markdown = lazy(() => import("./Markdown.tsx"));
+const FORMS = ["md", "html", "json"] as const;
+
+staleAfter("report", [
+  "task_dispatched",
+  "proposal_submitted",
+  "proposal_reviewed",
+  "proposal_applied",
+  "proposal_undone",
+  "run_ended",
+]);
 
 export default function ReportView() {
   const t = useT();
-  return <EmptyState icon={FileText} title={t("view.report")} />;
+  const runId = useCurrentRun();
+  const { data, error, refetch } = useQuery({
+    queryKey: ["report", runId],
+    enabled: runId !== null,
+    queryFn: ({ signal }) => getText(address(["runs", runId ?? "", "report"]), { signal }),
+  });
+  if (runId === null) return <EmptyState icon={FileText} title={t("run.none")} text={t("run.noneText")} />;
+  if (error) return <ErrorState title={t("report.cannot")} error={error} onRetry={() => void refetch()} />;
+  return (
+    <div className="report">
+      <div className="toolbar">
+        <Button
+          blocked={data === undefined ? t("loading") : undefined}
+          onClick={() => {
+            navigator.clipboard.writeText(data ?? "").then(() => {
+              toast(t("copied"));
+            }, complain);
+          }}
+        >
+          <Copy size={14} strokeWidth={1.5} aria-hidden />
+          {t("copy")}
+        </Button>
+        {FORMS.map((form) => (
+          <a
+            key={form}
+            className="button"
+            href={address(["runs", runId, "report"], { format: form })}
+            download={`${runId}.${form}`}
+            aria-label={t("report.download", { form })}
+          >
+            <Download size={14} strokeWidth={1.5} aria-hidden />
+            {form}
+          </a>
+        ))}
+      </div>
+      {data === undefined ? (
+        <Skeleton rows={6} height={24} />
+      ) : (
+        <Suspense fallback={<Skeleton rows={6} height={24} />}>
+          <Markdown text={data} />
+        </Suspense>
+      )}
+    </div>
+  );
 }
