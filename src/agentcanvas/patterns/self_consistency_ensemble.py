@@ -85,11 +85,11 @@ async def _best(stage: Stage, cast: Cast, request: str, samplers: Sequence[str])
     if not made:
         return Outcome("no draft", done=False)
     for draft, score in await _ranked(stage, cast, request, made):
-        if draft.proposal is None:
-            return Outcome(f"best of {len(made)}: {score:g}", done=True, result=draft.text)
-        landed = await stage.land(draft.proposal)
-        if landed.done:
-            return Outcome(f"best of {len(made)}: {score:g}", done=True, result=draft.text)
+        if draft.proposal is None or (await stage.land(draft.proposal)).done:
+            how = f"best of {len(made)}: {score:g}"
+            if not cast.get(AGGREGATOR):
+                how = f"the first of {len(made)} that was accepted"
+            return Outcome(how, done=True, result=draft.text)
     return Outcome("no draft was accepted", done=False, result=made[0].text)
 
 
