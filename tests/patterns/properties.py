@@ -309,14 +309,16 @@ def plan_execute_observe_reflect(log: Log) -> Iterator[str]:
     """Three stalls cause a new plan, not another step; rules learnt are written to memory."""
     (executor,), (planner,) = log.players("executor"), log.players("planner")
     noted = {each.text for each in log.verbs("note")}
-    stalls = 0
+    progress: list[bool] = []
     for each in log.asked():
         if each.to == planner:
-            stalls = 0
-        if each.to == executor and stalls >= 3:
-            yield f"another step after {stalls} stalls"
+            progress = []
+        if each.to == executor:
+            if progress[-3:] == [False] * 3:
+                yield f"another step after {len(progress)} stalls"
+            progress.append(False)
         if each.to in log.players("observer"):
-            stalls = 0 if _field(each.reply, "progress") else stalls + 1
+            progress[-1] = bool(_field(each.reply, "progress"))
         if each.to in log.players("reflector"):
             rules = set(_field(each.reply, "rules") or ())
             yield from (f"{rule!r} is not in memory" for rule in rules - noted)

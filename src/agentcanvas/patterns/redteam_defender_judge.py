@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import msgspec
 
-from agentcanvas.pattern import Ask, Cast, Gate, Measure, Most, Outcome, Role, Size, Stage, Work
+from agentcanvas.pattern import Ask, Cast, Gate, Most, Outcome, Role, Size, Stage, Work
 from agentcanvas.patterns.forms import Score
 
 RED_TEAM = "red_team"
@@ -61,31 +61,29 @@ class RedteamDefenderJudge:
                 work = Work(f"defence-{number}", optional=True)
                 defence = await round_.ask(cast[DEFENDER][0], words, work=work)
                 said = defence.text if defence.done else f"({defence.fate}: {defence.reason})"
+                history += f"\n\nAttack:\n{attack.text}\n\nAnswer:\n{said}"
                 score = await _score(round_, cast, options, attack.text, said)
                 scores.append(score)
-                history += f"\n\nAttack:\n{attack.text}\n\nAnswer:\n{said}\n\nScore: {score:g}"
+                history += f"\n\nScore: {score:g}" if score is not None else ""
                 stage.keep(history.strip())
             if not scores:
                 return Outcome("no attack", done=False, result=history.strip())
-            measure = await _measure(round_, cast, min(scores))
+            judged = [score for score in scores if score is not None]
+            measure = await round_.check(SCORE, value=min(judged, default=None))
             if gate.holds(measure.value):
                 reason = f"{gate} ({measure.value:g})"
                 return Outcome(reason, done=True, result=history.strip())
         return Outcome(f"max_rounds: {most}", done=False, result=history.strip())
 
 
-async def _score(stage: Stage, cast: Cast, options: Options, attack: str, answer: str) -> float:
-    """How well one attack was answered; what the judge does not score counts as not at all."""
+async def _score(
+    stage: Stage, cast: Cast, options: Options, attack: str, answer: str
+) -> float | None:
+    """How well one attack was answered: not at all, if the judge does not say; None without one."""
     if not cast.get(JUDGE):
-        return 0.0
+        return None
     words = stage.words(
         "redteam_defender_judge.judge", rubric=options.rubric, attack=attack, answer=answer
     )
     score = (await stage.ask_for(Score, cast[JUDGE][0], words)).value
     return score.score if score is not None else 0.0
-
-
-async def _measure(stage: Stage, cast: Cast, worst: float) -> Measure:
-    if cast.get(JUDGE):
-        return await stage.check(SCORE, value=worst)
-    return await stage.check(SCORE)
