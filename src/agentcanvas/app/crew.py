@@ -40,6 +40,23 @@ from agentcanvas.protocol.limits import Limits
 from agentcanvas.runs.crew import CrewCall
 from agentcanvas.runs.office import RunOrder
 
+NO_SECRETS = frozenset(
+    {
+        "HOME",
+        "PATH",
+        "PWD",
+        "SHELL",
+        "TMPDIR",
+        "USER",
+        "LOGNAME",
+        "LANG",
+        "LC_ALL",
+        "TERM",
+        "EDITOR",
+    }
+)
+"""Variables whose values are all over what agents say; leaving them out would garble it."""
+
 USUAL_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "CODEX_API_KEY")
 """Looked for on tape even where a flow does not name them."""
 
@@ -68,6 +85,7 @@ class LocalCrew:
         async with AsyncExitStack() as stack:
             hosts = []
             for agent in call.flow.agents:
+                self._lines.know(secrets_of(agent.runtime or Said(), os.environ))
                 extension = await stack.enter_async_context(
                     self._lines.extension(agent.id, call.run_id)
                 )
@@ -118,10 +136,8 @@ class LocalCrew:
         runtime = self._runtime(agent, said, call, connection)
         if not call.record:
             return runtime
-        names = (*said.env, *((said.key_env,) if said.key_env else ()), *USUAL_KEYS)
-        secrets = {name: os.environ[name] for name in names if os.environ.get(name)}
         tape = Tape(tape_folder(call.workspace, call.record))
-        return Recording(runtime, tape, call.workspace, secrets)
+        return Recording(runtime, tape, call.workspace, secrets_of(said, os.environ))
 
     def _way_out(self, agent: Agent, said: Said) -> WayOut:
         if said.kind != "cli" or agent.id in self._functions:
@@ -187,6 +203,12 @@ def vet_crew(flow: Flow, order: RunOrder, workspace: Path, functions: Container[
             f"There is no cassette {order.replay}; make one with: "
             f"agentcanvas run {order.flow} --record {order.replay}"
         )
+
+
+def secrets_of(said: Said, environ: Mapping[str, str]) -> dict[str, str]:
+    """What an agent gets by name, and the keys of models: none of it belongs into a record."""
+    names = {*said.env, *((said.key_env,) if said.key_env else ()), *USUAL_KEYS} - NO_SECRETS
+    return {name: environ[name] for name in names if environ.get(name)}
 
 
 def check_crew(agents: tuple[Agent, ...], workspace: Path, functions: Container[str] = ()) -> None:

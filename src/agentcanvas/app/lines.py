@@ -7,7 +7,7 @@ for it is passed on to the host of the run that it belongs to.
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 import anyio
@@ -108,6 +108,11 @@ class Lines:
                 tasks.cancel_scope.cancel()
         if raised is not None:
             raise raised
+
+    def know(self, secrets: Mapping[str, str]) -> None:
+        """Have values kept out of whatever is said in the hub from now on (D37)."""
+        for name, value in secrets.items():
+            self._hub.redactor.know(name, value)
 
     @asynccontextmanager
     async def extension(self, agent: str, session: str) -> AsyncIterator[Extension]:

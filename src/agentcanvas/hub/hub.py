@@ -130,7 +130,7 @@ class Hub:
             raise PermissionDenied(f"Nobody can connect as {principal.id!r}; choose another id.")
         inbox = await self.broker.connect(principal.id, instance=instance, window=window)
         if principal.kind is PrincipalKind.AGENT:
-            self.presence.register(principal.id, capabilities)
+            self.presence.register(principal.id, map(self.redactor.text, capabilities))
             await self.hear(principal)
         link = Link(self, principal, inbox)
         self._links[principal.id, instance] = link

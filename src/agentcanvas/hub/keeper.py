@@ -71,6 +71,7 @@ class Keeper:
         kind = _kind_of(order.name)
         if order.scopes and kind is not PrincipalKind.DOOR:
             raise ValidationError("Only a door has scopes; give its name the prefix door:")
+        self._check_words(order.name, *order.permissions)
         issued = await self._tokens.issue(
             order.name, kind, scopes=order.scopes, permissions=order.permissions
         )
@@ -100,6 +101,11 @@ class Keeper:
     async def callback_key(self) -> str:
         """The public key by which those whom the hub calls know it."""
         return (await Signer.load(self._store)).public
+
+    def _check_words(self, *words: str) -> None:
+        """Refuse what would put a secret where it cannot be taken out any more (D37)."""
+        if any(self._hub.redactor.text(word) != word for word in words):
+            raise ValidationError("A known secret is no name and no permission; use other words.")
 
     def _owners(self) -> dict[str, Principal]:
         """Whose tokens are good."""
@@ -143,9 +149,7 @@ class Keeper:
         breaches = [str(breach) for breach in reading.breaches]
         if principal.kind is PrincipalKind.AGENT:
             breaches.append(HANDED_IN)
-        return await self._post(
-            await self._hub.prepare(principal, envelope, breaches=breaches), envelope
-        )
+        return await self._post(await self._hub.prepare(principal, envelope, breaches=breaches))
 
     async def assign(self, order: TaskOrder) -> Sent:
         """Give somebody a task."""
@@ -171,9 +175,10 @@ class Keeper:
                 callback_url=order.callback_url,
             ),
         )
-        return await self._post(await self._hub.prepare(principal, envelope), envelope)
+        return await self._post(await self._hub.prepare(principal, envelope))
 
-    async def _post(self, post: Post, envelope: Envelope) -> Sent:
+    async def _post(self, post: Post) -> Sent:
+        envelope = post.envelope
         (outcome,) = await self._hub.broker.post([post])
         if not isinstance(outcome, Receipt):
             raise outcome
@@ -201,6 +206,7 @@ class Keeper:
     async def _let_person_in(self, principal: Principal, session: str) -> None:
         """A person may speak in the default session without having been invited (D26)."""
         if principal.kind is PrincipalKind.PERSON and session == DEFAULT_SESSION:
+            self._check_words(principal.id)
             await self._hub.sessions.join(session, principal.id)
 
     async def _clear_answers(self, person: str) -> None:

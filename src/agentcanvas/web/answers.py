@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 
 from starlette.requests import Request
@@ -49,12 +50,17 @@ def html_page(title: str, content: str) -> str:
     return _PAGE.format(title=escape(title), content=content)
 
 
-def refusal(request: Request, error: AgentCanvasError, clock: Clock) -> Response:
-    """The answer to a request that cannot be met."""
+def refusal(
+    request: Request,
+    error: AgentCanvasError,
+    clock: Clock,
+    quietly: Callable[[bytes], bytes] = bytes,
+) -> Response:
+    """The answer to a request that cannot be met; ``quietly`` leaves out what must not be said."""
     status = problems.status_of(error)
     headers = {"www-authenticate": "Bearer"} if status == _UNAUTHENTICATED else {}
     if not is_api(request) and "text/html" in request.headers.get("accept", ""):
         page = html_page("AgentCanvas", f"<p>{escape(str(error))}</p>")
         return HTMLResponse(page, status_code=status, headers=headers)
-    body = problems.to_body(error, time=clock.now())
+    body = quietly(problems.to_body(error, time=clock.now()))
     return Response(body, status_code=status, media_type=JSON, headers=headers)

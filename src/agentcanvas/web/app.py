@@ -156,8 +156,10 @@ def _guarded(
     browser_key: bytes | None = None,
     sockets: Mapping[str, ASGIApp] | None = None,
 ) -> WebApp:
+    quietly = doors.hub.redactor.quietly if doors is not None else bytes
+
     async def refuse(request: Request, error: Exception) -> Response:
-        answer = refusal(request, _ours(request, error), clock)
+        answer = refusal(request, _ours(request, error), clock, quietly)
         if isinstance(error, HTTPException) and error.headers:
             answer.headers.update(error.headers)
         return answer

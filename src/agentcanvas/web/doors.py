@@ -93,8 +93,12 @@ class Doors:
     def refusal(
         self, error: AgentCanvasError, about: str | None = None, *, ref: int | None = None
     ) -> bytes:
-        """Write a refusal as a MAC ERROR message; it is ``about`` a message, or about a word."""
-        return to_body(error, time=self.clock.now(), about=about, ref=ref)
+        """Write a refusal as a MAC ERROR message; it is ``about`` a message, or about a word.
+
+        It may quote what it refuses, but no known secret in it (D37).
+        """
+        body = to_body(error, time=self.clock.now(), about=about, ref=ref)
+        return self.hub.redactor.quietly(body)
 
     def _is_member(self, name: str) -> bool:
         session = self.hub.sessions.get(DEFAULT_SESSION)
