@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
@@ -10,12 +11,14 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
 import httpx
 import msgspec
 import pytest
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from agentcanvas._version import __version__
 from agentcanvas.app.server import ServerInfo, find_server, info_path, lock_path, serve_beside
@@ -201,3 +204,25 @@ async def test_requests_under_way_are_finished_before_the_server_ends(
             group.start_soon(ask, info)
             await office.asked.wait()
     assert answers[0].status_code == 200
+
+
+async def test_small_answers_leave_at_once(
+    office: FakeOffice, store: Store, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nagle's algorithm and a delayed acknowledgement together cost 40 ms an answer."""
+    taken: list[asyncio.BaseTransport] = []
+    made = AutoHTTPProtocol.connection_made
+
+    def connection_made(self: Any, transport: asyncio.Transport) -> None:
+        taken.append(transport)
+        made(self, transport)
+
+    monkeypatch.setattr(AutoHTTPProtocol, "connection_made", connection_made)
+    async with serve_beside(office, store, root, port=0) as info:
+        async with httpx.AsyncClient() as client:
+            await client.get(info.url)
+        options = [
+            each.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            for each in taken
+        ]
+    assert options == [1]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import os
 import secrets
 import socket
@@ -200,6 +201,17 @@ async def find_server_in(folder: Path, *, version: str = _version.__version__) -
     return info
 
 
+class _NoFalseAlarm(logging.Filter):
+    """uvicorn takes a WebSocket that is refused by an HTTP answer for one that nobody answered."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether a record is worth a line."""
+        return record.getMessage() != "ASGI callable returned without completing handshake."
+
+
+logging.getLogger("uvicorn.error").addFilter(_NoFalseAlarm())
+
+
 class _Server(uvicorn.Server):
     """uvicorn on somebody else's event loop: it neither takes signals nor looks at the clock."""
 
@@ -275,7 +287,9 @@ def _from(port: int) -> Sequence[int]:
 
 def _first_free(host: str, ports: Sequence[int]) -> socket.socket:
     for candidate in ports:
-        listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        # Named, because asyncio sends small answers at once only where it sees that it is TCP.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             # Or a port stays unusable for a minute after its last server ended.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
