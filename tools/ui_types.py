@@ -20,7 +20,7 @@ from agentcanvas.runs.events import RunEvent
 from agentcanvas.runs.office import RunOrder
 from agentcanvas.runs.shown import ShownProposal
 from agentcanvas.runs.state import TaskStatus
-from agentcanvas.web import views
+from agentcanvas.web import planning, views
 
 TARGET = Path(__file__).parent.parent / "ui" / "src" / "api" / "types.ts"
 
@@ -65,6 +65,9 @@ OTHERS = (
     views.WindowView,
     views.StartedView,
     views.StoppedView,
+    planning.FlowsView,
+    planning.PlannedRun,
+    planning.CleanUp,
     views.UndoneView,
     RunOrder,
     PersonAnswer,

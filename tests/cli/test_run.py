@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from agentcanvas.app.composing import Wishes, flow_for, with_wishes
 from agentcanvas.app.trust import trust_now
-from agentcanvas.cli.composing import Wishes, flow_for, with_wishes
 from agentcanvas.clock import SystemClock
 from agentcanvas.errors import FlowError
 from agentcanvas.flows.check import check

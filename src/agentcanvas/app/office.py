@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from agentcanvas.app.crew import LocalCrew, vet_crew
 from agentcanvas.app.hub import OpenHub, open_hub
 from agentcanvas.app.lines import Lines
+from agentcanvas.app.planning import WorkspacePlanner
 from agentcanvas.app.remote import RemoteOffice
 from agentcanvas.app.server import PORT, ServerInfo, find_server, serve_beside
 from agentcanvas.app.settings import load_settings
@@ -132,7 +133,15 @@ async def open_office(
                 if serve:
                     await stack.enter_async_context(_looking(engine, SystemClock()))
                     await stack.enter_async_context(
-                        serve_beside(engine, hub.store, root, port=port, use=use, hub=hub)
+                        serve_beside(
+                            engine,
+                            hub.store,
+                            root,
+                            port=port,
+                            use=use,
+                            hub=hub,
+                            planner=WorkspacePlanner(engine, root),
+                        )
                     )
                 yield engine
                 return

@@ -33,6 +33,7 @@ from agentcanvas.protocol.limits import Limits
 from agentcanvas.runs.office import Office
 from agentcanvas.store import OwnerLock, Store
 from agentcanvas.web import app as web
+from agentcanvas.web.planning import Planner
 from agentcanvas.web.use import Use
 from agentcanvas.web.views import ServerView
 
@@ -111,12 +112,13 @@ async def serve_beside(
     clock: Clock | None = None,
     use: Use | None = None,
     hub: OpenHub | None = None,
+    planner: Planner | None = None,
 ) -> AsyncIterator[ServerInfo]:
     """Serve the workspace for as long as the block lasts, at ``port`` or the next free one.
 
     ``StoreBusy`` when another server has the workspace. Port 0 is any free one. ``use`` tells the
     caller for how long nobody has asked for anything. With ``hub`` its office can be asked, and
-    agents of other processes may join.
+    agents of other processes may join; with ``planner`` runs can be planned.
     """
     token = new_token()
     app = web.build_app(
@@ -130,6 +132,7 @@ async def serve_beside(
         use=use,
         hub_office=hub.keeper if hub is not None else None,
         doors=hub.doors if hub is not None else None,
+        planner=planner,
         browser_key=await anyio.to_thread.run_sync(browser_key, root / FOLDER),
     )
     if hub is not None:

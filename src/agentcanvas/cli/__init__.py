@@ -42,6 +42,7 @@ COMMANDS = {
     "stop": "agentcanvas.cli.stop",
     "store": "agentcanvas.cli.store",
     "tail": "agentcanvas.cli.tail",
+    "tell": "agentcanvas.cli.tell",
     "token": "agentcanvas.cli.token",
     "trace": "agentcanvas.cli.trace",
     "transcript": "agentcanvas.cli.transcript",

@@ -13,6 +13,7 @@ import anyio.to_thread
 from agentcanvas.app.demo import keep_record, make_folder, order_for
 from agentcanvas.app.demo_facts import Fact, facts_of
 from agentcanvas.app.office import open_premises
+from agentcanvas.app.planning import WorkspacePlanner
 from agentcanvas.app.server import PORT, serve_beside
 from agentcanvas.cli.live.clean import clean
 from agentcanvas.cli.live.following import ExitCode
@@ -34,7 +35,14 @@ async def show(folder: Path, *, force: bool, leave: bool, in_browser: bool) -> i
     port = 0 if leave else PORT
     async with (
         open_premises(root) as (engine, hub),
-        serve_beside(engine, hub.store, root, port=port, hub=hub) as info,
+        serve_beside(
+            engine,
+            hub.store,
+            root,
+            port=port,
+            hub=hub,
+            planner=WorkspacePlanner(engine, root),
+        ) as info,
     ):
         if not leave:
             await _open(info.link, in_browser=in_browser)

@@ -11,8 +11,7 @@ import msgspec
 import typer
 
 from agentcanvas.agents.cassette import Tape, tape_folder
-from agentcanvas.cli import offices
-from agentcanvas.cli.composing import (
+from agentcanvas.app.composing import (
     Composed,
     Wishes,
     flow_for,
@@ -20,6 +19,7 @@ from agentcanvas.cli.composing import (
     names_a_flow,
     with_wishes,
 )
+from agentcanvas.cli import offices
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.cli.live.following import ExitCode
 from agentcanvas.cli.live.jsonl import one_json

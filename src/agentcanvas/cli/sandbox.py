@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from agentcanvas.app.planning import standings
 from agentcanvas.app.workspace import FOLDER, ensure_folder
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.cli.live.following import ExitCode
@@ -18,8 +19,7 @@ from agentcanvas.cli.offices import at_office, finish, misused, root_here
 from agentcanvas.clock import SystemClock
 from agentcanvas.errors import ValidationError
 from agentcanvas.runs.office import Office
-from agentcanvas.runs.state import TaskStatus
-from agentcanvas.sandbox.cleanup import NOTHING, USUAL, Keep, Plan, Standing, clean_up, plan_cleanup
+from agentcanvas.sandbox.cleanup import NOTHING, USUAL, Keep, Plan, clean_up, plan_cleanup
 from agentcanvas.sandbox.confinements.unconfined import Unconfined
 from agentcanvas.sandbox.diff import make_patch
 from agentcanvas.sandbox.disk import in_words, runs_on_disk
@@ -42,7 +42,6 @@ app = typer.Typer(
     help="Make a sandbox by hand, see what was changed in it, and clean up.",
 )
 
-_UNSETTLED = frozenset({TaskStatus.DISPATCHED, TaskStatus.IN_REVIEW, TaskStatus.REVISING})
 
 Run = Annotated[
     str | None,
@@ -192,26 +191,13 @@ def clean(
         return
 
     async def work(office: Office) -> int:
-        plan = await plan_cleanup(root, await _standings(office, root), policy)
+        plan = await plan_cleanup(root, await standings(office, root), policy)
         _announce(plan, dry_run=dry_run)
         if not dry_run and plan.frees:
             await clean_up(root, plan)
         return ExitCode.DONE
 
     at_office(work)
-
-
-async def _standings(office: Office, root: Path) -> dict[str, Standing]:
-    """Where the runs on this disk stand; one that the office does not know is left out."""
-    known = {run.run_id: run for run in await office.runs()}
-    standings: dict[str, Standing] = {}
-    for run_id in set(runs_on_disk(root)) & known.keys():
-        tasks = (await office.state(run_id)).tasks.values()
-        is_settled = known[run_id].status.is_over and not any(
-            task.status in _UNSETTLED for task in tasks
-        )
-        standings[run_id] = Standing.SETTLED if is_settled else Standing.OPEN
-    return standings
 
 
 def _announce(plan: Plan, *, dry_run: bool) -> None:

@@ -22,12 +22,30 @@ def stop(
         str | None,
         typer.Argument(help="The run, or a part of its id; the newest if not given."),
     ] = None,
+    agent: Annotated[
+        str | None,
+        typer.Option("--agent", metavar="ID", help="End only what this agent does now."),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option("--task", metavar="ID", help="End only what is done for this task now."),
+    ] = None,
 ) -> None:
-    """End a run and keep what is there: landed changes stay, proposals stay readable."""
+    """End a run and keep what is there: landed changes stay, proposals stay readable.
+
+    With --agent or --task only that work ends, as failed, and the run goes on without it.
+    """
 
     async def work(office: Office) -> int:
         found = await the_run(office, run)
         name = quoted(found.run_id)
+        if agent is not None or task is not None:
+            turns = await office.stop_work(found.run_id, agent=agent, task_id=task)
+            ended = (
+                ", ".join(one_line(turn) for turn in turns) or "nothing: none of it is under way"
+            )
+            print(f"Told to end: {ended}")
+            return ExitCode.DONE
         if found.status in ENDED:
             print(f"{name} has ended before: {one_line(found.reason)}")
             return ExitCode.DONE

@@ -41,6 +41,7 @@ from agentcanvas.web.messages import MessagesApi
 from agentcanvas.web.operation import Operation, operation
 from agentcanvas.web.page import page_route
 from agentcanvas.web.passes import Passes
+from agentcanvas.web.planning import Planner, PlanningApi
 from agentcanvas.web.use import Use
 
 PREFIX = "/api/v1"
@@ -79,6 +80,7 @@ def build_app(
     hub_office: HubOffice | None = None,
     doors: Doors | None = None,
     browser_key: bytes | None = None,
+    planner: Planner | None = None,
 ) -> WebApp:
     """A workspace's server; ``static`` is the folder of the built interface, if any.
 
@@ -89,6 +91,8 @@ def build_app(
     ending = asyncio.Event()
     feed = Feed(store)
     routes = Api(office, feed, clock=clock, ending=ending, root=root, version=version).routes()
+    if planner is not None:
+        routes += PlanningApi(planner).routes()
     if hub_office is not None:
         routes += HubApi(hub_office, Following(feed, clock=clock, ending=ending)).routes()
     if doors is not None:

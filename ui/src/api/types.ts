@@ -889,16 +889,18 @@ export interface StoppedView {
   readonly turns: readonly string[];
 }
 
-/** A task whose change was taken back, or the sentence why it could not be. */
-export interface UndoneTask {
-  readonly taskId: string;
-  readonly files?: readonly string[];
+/** A flow of the workspace; `problem` says why it cannot start. */
+export interface FlowView {
+  readonly name: string;
+  readonly request?: string;
+  readonly limits?: string;
   readonly problem?: string;
 }
 
-/** What was taken back, task by task. */
-export interface UndoneView {
-  readonly undone: readonly UndoneTask[];
+/** All flows, and whether a request alone can be carried out too. */
+export interface FlowsView {
+  readonly flows: readonly FlowView[];
+  readonly command?: string;
 }
 
 /** A run to be started. */
@@ -914,6 +916,50 @@ export interface RunOrder {
   readonly parentRunId?: string | null;
   readonly record?: string;
   readonly replay?: string;
+}
+
+/** The worst case of one part of a flow, or of all; null is without a bound (D19). */
+export interface Bounded {
+  readonly name: string;
+  readonly turns: number | null;
+  readonly messages: number | null;
+  readonly minutes: number | null;
+  readonly tokens: string;
+  readonly cost: string;
+}
+
+/** An order that can be given as it is, and the most it can need. */
+export interface PlannedRun {
+  readonly order: RunOrder;
+  readonly limits: string;
+  readonly bounds: readonly Bounded[];
+  readonly unbounded?: readonly string[];
+}
+
+/** What is on the disk of a run, in bytes; `reason` is why it stays. */
+export interface Leftover {
+  readonly runId: string;
+  readonly bytes: number;
+  readonly reason?: string;
+}
+
+/** What a clean-up removes, or has removed. */
+export interface CleanUp {
+  readonly going: readonly Leftover[];
+  readonly staying: readonly Leftover[];
+  readonly frees: number;
+}
+
+/** A task whose change was taken back, or the sentence why it could not be. */
+export interface UndoneTask {
+  readonly taskId: string;
+  readonly files?: readonly string[];
+  readonly problem?: string;
+}
+
+/** What was taken back, task by task. */
+export interface UndoneView {
+  readonly undone: readonly UndoneTask[];
 }
 
 /** What came back; `content` is text, or data where a form was filled in. */

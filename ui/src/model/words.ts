@@ -70,3 +70,15 @@ export function titleOf(text: string, otherwise: string): string {
   if (!line) return otherwise;
   return line.length > TITLE_LETTERS ? `${line.slice(0, TITLE_LETTERS - 1).trimEnd()}…` : line;
 }
+
+const UNITS = ["B", "kB", "MB", "GB", "TB"];
+
+export function bytes(count: number): string {
+  let value = count;
+  let unit = 0;
+  while (value >= 1000 && unit < UNITS.length - 1) {
+    value /= 1000;
+    unit++;
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit] ?? ""}`;
+}

@@ -1,8 +1,147 @@
-import { List } from "lucide-react";
+import { List, Plus, Trash2 } from "lucide-react";
+import { useMemo, useState } from "react";
+import { address, post } from "../../api/client.ts";
+import { useRuns } from "../../api/queries.ts";
+import type { RunSummary, StartedView } from "../../api/types.ts";
 import { useT } from "../../i18n/index.ts";
-import { EmptyState } from "../../parts/States.tsx";
+import { isOver } from "../../model/run.ts";
+import { dayAndTime, dollars, duration, short, titleOf } from "../../model/words.ts";
+import { Button } from "../../parts/Button.tsx";
+import { Pill } from "../../parts/Pill.tsx";
+import { EmptyState, ErrorState, Skeleton } from "../../parts/States.tsx";
+import { complain } from "../../parts/toast.tsx";
+import { type Action, useActions } from "../../shell/actions.ts";
+import { addressOf, go } from "../../shell/route.ts";
+import { Elapsed } from "../run/Elapsed.tsx";
+import { CleanUpDialog } from "./CleanUpDialog.tsx";
+import { StartDialog } from "./StartDialog.tsx";
+import "../../styles/runs.css";
 
 export default function RunsView() {
   const t = useT();
-  return <EmptyState icon={List} title={t("view.runs")} />;
+  const { data, error, refetch } = useRuns();
+  const [over, setOver] = useState<"start" | "clean" | null>(null);
+
+  useActions(
+    useMemo((): Action[] => {
+      const group = t("view.runs");
+      return [
+        { id: "runs.start", title: t("start.title"), group, keys: "c", run: () => { setOver("start"); } },
+        { id: "runs.clean", title: t("clean.title"), group, run: () => { setOver("clean"); } },
+      ];
+    }, [t]),
+  );
+
+  return (
+    <div className="runs">
+      <div className="toolbar">
+        <h2>{t("view.runs")}</h2>
+        <span className="grow" />
+        <Button onClick={() => { setOver("clean"); }}>
+          <Trash2 size={14} strokeWidth={1.5} aria-hidden />
+          {t("clean.open")}
+        </Button>
+        <Button look="primary" keys="c" onClick={() => { setOver("start"); }}>
+          <Plus size={14} aria-hidden />
+          {t("start.open")}
+        </Button>
+      </div>
+      {error && !data ? (
+        <ErrorState title={t("runs.cannot")} error={error} onRetry={() => void refetch()} />
+      ) : !data ? (
+        <Skeleton rows={6} height={40} />
+      ) : data.runs.length === 0 ? (
+        <EmptyState icon={List} title={t("run.none")} text={t("run.noneText")}>
+          <code>agentcanvas run &quot;fix the failing test&quot;</code>
+        </EmptyState>
+      ) : (
+        <Table runs={data.runs} />
+      )}
+      <StartDialog open={over === "start"} onOpenChange={(open) => { setOver(open ? "start" : null); }} />
+      <CleanUpDialog open={over === "clean"} onOpenChange={(open) => { setOver(open ? "clean" : null); }} />
+    </div>
+  );
+}
+
+function Table({ runs }: { runs: readonly RunSummary[] }) {
+  const t = useT();
+  return (
+    <div className="table-scroll" tabIndex={0} role="group" aria-label={t("view.runs")}>
+      <table className="table">
+        <thead>
+          <tr>
+            <th>{t("runs.request")}</th>
+            <th>{t("runs.state")}</th>
+            <th className="wide">{t("runs.flow")}</th>
+            <th className="number">{t("run.applied")}</th>
+            <th className="number wide">{t("run.tokens")}</th>
+            <th className="number">{t("run.cost")}</th>
+            <th className="number">{t("run.time")}</th>
+            <th>
+              <span className="unseen">{t("runs.actions")}</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {runs.map((run) => (
+            <Row key={run.runId} run={run} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Row({ run }: { run: RunSummary }) {
+  const t = useT();
+  const { runId, status, request, flow, applied = 0, tasks = 0, tokens = 0, cost = 0, startedMs, endedMs } = run;
+  const why = [run.waitsFor, run.reason].find(Boolean) ?? "";
+  return (
+    <tr data-run={runId}>
+      <td className="request">
+        <a href={addressOf({ view: "run", run: runId })}>{titleOf(request, runId)}</a>
+        <p className="subtle" title={why}>
+          {dayAndTime(startedMs)}
+          {why ? ` · ${why}` : ""}
+        </p>
+      </td>
+      <td>
+        <Pill status={status} />
+      </td>
+      <td className="wide">{flow}</td>
+      <td className="number">{t("run.appliedOf", { applied, total: tasks })}</td>
+      <td className="number wide">{tokens > 0 ? short(tokens) : "–"}</td>
+      <td className="number">{cost > 0 ? dollars(cost) : "–"}</td>
+      <td className="number">{endedMs ? duration(endedMs - startedMs) : <Elapsed from={startedMs} to={null} />}</td>
+      <td>
+        <div className="row-actions">
+          {(status === "interrupted" || status === "stopped") && (
+            <Button
+              small
+              onClick={() => {
+                post(address(["runs", runId, "resume"])).then(() => { go({ view: "run", run: runId }); }, complain);
+              }}
+            >
+              {t("wait.resumeNow")}
+            </Button>
+          )}
+          {isOver(status) && (
+            <Button
+              small
+              onClick={() => {
+                post<StartedView>(address(["runs", runId, "retry"])).then((next) => {
+                  go({ view: "run", run: next.runId });
+                }, complain);
+              }}
+            >
+              {t("runs.retry")}
+            </Button>
+          )}
+          <a className="button" data-small href={addressOf({ view: "report", run: runId })}>
+            {t("view.report")}
+          </a>
+        </div>
+      </td>
+    </tr>
+  );
 }

@@ -1,6 +1,6 @@
 """The flow of a run: one of the workspace, or one made from a request alone (D20, D44).
 
-What was said on the command line is written into the flow's text, so that the run keeps it and can
+What was said beside it is written into the flow's text, so that the run keeps it and can
 be repeated with it.
 """
 

@@ -1,0 +1,128 @@
+"""The planner of a workspace: its flows, orders with their worst case, and what old runs leave."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import anyio.to_thread
+
+from agentcanvas.app.composing import COMMAND_SETTING, Composed, flow_for, flow_named
+from agentcanvas.app.patterns import KNOWN
+from agentcanvas.errors import AgentCanvasError, ValidationError
+from agentcanvas.flows.bounds import Bound, bounds
+from agentcanvas.flows.load import flow_files
+from agentcanvas.runs.office import Office, RunOrder
+from agentcanvas.runs.state import TaskStatus
+from agentcanvas.sandbox.cleanup import USUAL, Keep, Plan, Standing, clean_up, plan_cleanup
+from agentcanvas.sandbox.disk import runs_on_disk
+from agentcanvas.web.planning import (
+    Bounded,
+    CleanUp,
+    FlowsView,
+    FlowView,
+    Leftover,
+    PlannedRun,
+    Wish,
+)
+
+_UNSETTLED = frozenset({TaskStatus.DISPATCHED, TaskStatus.IN_REVIEW, TaskStatus.REVISING})
+
+
+_NO_REQUEST = "Say what is to be done: the request is empty."
+
+
+class WorkspacePlanner:
+    """Answers from the workspace's files as they are when it is asked."""
+
+    def __init__(self, office: Office, root: Path) -> None:
+        self._office = office
+        self._root = root
+
+    async def flows(self) -> FlowsView:
+        """The flows of the workspace, those that cannot start with the reason."""
+        return await anyio.to_thread.run_sync(self._flows)
+
+    async def plan(self, wish: Wish) -> PlannedRun:
+        """The order that does it; refuses what could not start, with the next step."""
+        return await anyio.to_thread.run_sync(self._plan, wish)
+
+    async def clean_up(self, keep: int | None, *, remove: bool) -> CleanUp:
+        """What old runs leave on the disk; with ``remove`` it goes."""
+        policy = USUAL if keep is None else Keep(keep, USUAL.bytes)
+        plan = await plan_cleanup(self._root, await standings(self._office, self._root), policy)
+        if remove and plan.frees:
+            await clean_up(self._root, plan)
+        return _told(plan)
+
+    def _flows(self) -> FlowsView:
+        found = [self._flow(name) for name in sorted(flow_files(self._root))]
+        return FlowsView(tuple(found), os.environ.get(COMMAND_SETTING, ""))
+
+    def _flow(self, name: str) -> FlowView:
+        try:
+            composed = self._composed(name)
+        except AgentCanvasError as error:
+            return FlowView(name, problem=str(error))
+        return FlowView(name, composed.template, composed.limits)
+
+    def _composed(self, name: str) -> Composed:
+        # Only a flow of the workspace: a name from a page must not lead to any file.
+        if name not in flow_files(self._root):
+            known = ", ".join(sorted(flow_files(self._root))) or "none yet"
+            raise ValidationError(f"There is no flow {name} here; there is: {known}")
+        return flow_named(self._root, self._root, name, os.environ)
+
+    def _plan(self, wish: Wish) -> PlannedRun:
+        request = wish.request.strip()
+        if not (request or wish.flow):
+            raise ValidationError(_NO_REQUEST)
+        if wish.flow:
+            composed = self._composed(wish.flow)
+            request = request or composed.template
+        else:
+            composed = flow_for(request, wish.command or None, os.environ)
+        if not request:
+            raise ValidationError(_NO_REQUEST)
+        most = bounds(composed.flow, KNOWN)
+        order = RunOrder(
+            flow=composed.name,
+            flow_text=composed.text,
+            request=request,
+            # A request of its own is its plan: there is nothing to look at before.
+            approve_plan=not composed.made_here,
+        )
+        parts = tuple(map(_bounded, (*most.interactions, most.total)))
+        return PlannedRun(order, composed.limits, parts, most.total.unbounded)
+
+
+async def standings(office: Office, root: Path) -> dict[str, Standing]:
+    """Where the runs on this disk stand; one that the office does not know is left out."""
+    known = {run.run_id: run for run in await office.runs()}
+    found: dict[str, Standing] = {}
+    for run_id in set(runs_on_disk(root)) & known.keys():
+        tasks = (await office.state(run_id)).tasks.values()
+        is_settled = known[run_id].status.is_over and not any(
+            task.status in _UNSETTLED for task in tasks
+        )
+        found[run_id] = Standing.SETTLED if is_settled else Standing.OPEN
+    return found
+
+
+def _bounded(bound: Bound) -> Bounded:
+    return Bounded(
+        bound.name,
+        bound.turns,
+        bound.messages,
+        bound.minutes,
+        bound.tokens_in_words,
+        bound.cost_in_words,
+    )
+
+
+def _told(plan: Plan) -> CleanUp:
+    return CleanUp(
+        tuple(Leftover(run.run_id, run.frees) for run in plan.going),
+        tuple(Leftover(run.run_id, run.bytes, run.reason) for run in plan.staying),
+        plan.frees,
+    )

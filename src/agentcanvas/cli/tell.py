@@ -1,0 +1,34 @@
+"""``agentcanvas tell``: say something to an agent of a run that goes on."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from agentcanvas.cli.live.clean import one_line
+from agentcanvas.cli.live.following import ExitCode
+from agentcanvas.cli.offices import at_office, the_run
+from agentcanvas.runs.office import Office
+
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+
+
+@app.command()
+def tell(
+    agent: Annotated[str, typer.Argument(help="The agent, by its id in the flow.")],
+    text: Annotated[str, typer.Argument(help="What you have to say, as one word to the shell.")],
+    run: Annotated[
+        str | None,
+        typer.Option("--run", help="The run, or a part of its id; the newest if not given."),
+    ] = None,
+) -> None:
+    """Say something to an agent of a run that goes on; it hears it with its next turn."""
+
+    async def work(office: Office) -> int:
+        found = await the_run(office, run)
+        await office.tell(found.run_id, agent, text)
+        print(f"{one_line(agent, 40)} hears it with its next turn.")
+        return ExitCode.DONE
+
+    at_office(work)
