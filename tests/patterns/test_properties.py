@@ -8,6 +8,7 @@ import pytest
 from agentcanvas.flows.catalogue import CATALOGUE
 from agentcanvas.pattern import Pattern
 from agentcanvas.patterns import PATTERNS
+from agentcanvas.patterns.wording import WORDING
 from tests.patterns.broken import BROKEN
 from tests.patterns.properties import PROPERTIES, breaches
 from tests.patterns.scenes import SCENES, Scene
@@ -68,3 +69,15 @@ def test_a_flow_knows_of_it_what_it_declares(pattern: Pattern) -> None:
     known = CATALOGUE[pattern.id]
     declared = [(r.name, r.least, r.most, r.system, r.writes) for r in pattern.roles]
     assert declared == [(r.name, r.least, r.most, r.system, r.writes) for r in known.roles]
+
+
+@pytest.mark.parametrize("id_", IDS)
+async def test_no_prompt_has_a_gap_that_nobody_fills_in(id_: str) -> None:
+    log = await played(id_, SCENES[id_])
+    gaps = {
+        f"{{{fact}}}"
+        for name in WORDING.templates
+        if name.startswith(f"{id_}.")
+        for fact in WORDING.facts(name)
+    }
+    assert not [gap for gap in gaps for each in log.asked() if gap in each.text]
