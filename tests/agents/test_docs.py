@@ -16,6 +16,8 @@ from agentcanvas.agents.runtimes.human import HumanRuntime
 from agentcanvas.agents.runtimes.python import PythonRuntime
 from agentcanvas.agents.runtimes.script import ScriptRuntime, read_script
 from agentcanvas.agents.runtimes.script.model import VERBS
+from agentcanvas.app.clis import CLIS, Choice, adapter_of, wishes_of
+from agentcanvas.app.prices import load_prices
 from agentcanvas.app.ways_out import way_out
 from agentcanvas.clock import SystemClock, VirtualClock
 from agentcanvas.flows.document import read_document
@@ -148,3 +150,32 @@ def test_the_breach_reads_as_shown() -> None:
     }
     told = str(getattr(read_answer('{"score": 70}', JsonForm(schema)), "sentence", ""))
     assert told == block("text", '"score"').strip()
+
+
+@pytest.mark.parametrize("cli", CLIS)
+def test_the_table_of_clis_says_what_the_adapters_say(cli: str) -> None:
+    facts = adapter_of(cli).facts
+    (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{cli}` {facts.title}")]
+    _, _, tried, key, resumes, mcp, _, _ = (cell.strip() for cell in row.split("|"))
+    when = f"{facts.tested}, {facts.tested_on}" if facts.tested else "untried"
+    assert tried.startswith(when)
+    names = dict.fromkeys(f"`{provider.key_env}`" for provider in facts.providers)
+    assert key == (", ".join(names) or "a login only")
+    assert (resumes, mcp) == tuple(
+        "yes" if known else "no" for known in (facts.resumes, facts.speaks_mcp)
+    )
+
+
+def test_a_coding_cli_is_asked_as_the_page_says() -> None:
+    agent = member("backendId: claude")
+    choice = Choice(adapter_of("claude"))
+    wishes = wishes_of(agent, choice, retries=1)
+    assert (wishes.model, wishes.max_turns) == ("sonnet", 40)
+    assert wishes.system == "Prefer small functions."
+
+
+def test_the_prices_of_the_page_are_read(tmp_path: Path) -> None:
+    (tmp_path / "agentcanvas").mkdir()
+    (tmp_path / "agentcanvas" / "prices.toml").write_text(block("toml", "[models]"))
+    table = load_prices({"XDG_CONFIG_HOME": str(tmp_path)})
+    assert table.price_of("my-model") is not None

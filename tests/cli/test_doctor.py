@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agentcanvas.app.doctor import CODING_CLIS, Finding, Grade, examine
+from agentcanvas.app.doctor import Finding, Grade, examine
 from agentcanvas.app.workspace import ensure_folder, store_path
 from agentcanvas.store import Store
 from tests.cli.test_flow import BAD, Place
@@ -151,19 +151,56 @@ async def test_checks_that_are_found_are_named_and_none_is_a_warning(place: Plac
 # The machine ------------------------------------------------------------------------------------
 
 
-async def test_coding_clis_on_the_path_are_named_with_how_they_are_used(
+def tool(folder: Path, name: str, script: str, mode: int = 0o755) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(mode)
+
+
+async def test_each_coding_cli_is_told_with_its_version_its_key_and_what_would_mend_it(
     place: Place, tmp_path: Path
 ) -> None:
     tools = tmp_path / "tools"
-    tools.mkdir()
+    tool(tools, "claude", "echo '2.1.325 (Claude Code)'")
+    tool(tools, "codex", "echo codex-cli 0.9.1")
+    tool(tools, "opencode", "echo 1.18.33")
+    tool(tools, "aider", "exit 3")
+    tool(tools, "pi", "echo never", 0o644)
+    tool(tools, "unknown-cli", "")
+    findings = await found(place, PATH=f"{tools}:/bin:/usr/bin", ANTHROPIC_API_KEY="k")
+    assert findings["coding CLIs"].sentence == "can be used: claude, opencode"
+    claude = findings["claude"]
+    assert (claude.grade, claude.next_step) == (Grade.OK, "")
+    assert claude.sentence == "2.1.325 (tried on 2026-11-18), key in ANTHROPIC_API_KEY"
+    codex = findings["codex"]
+    assert codex.grade is Grade.WARN
+    assert codex.sentence == "Codex 0.9.1 is too old, 0.100 is the oldest that can be driven"
+    assert codex.next_step == "install it: npm install -g @openai/codex"
+    assert findings["aider"].sentence.endswith("does not run here (exit code 3)")
+    assert findings["pi"].sentence.endswith("tools/pi is not executable")
+    assert findings["pi"].next_step == "chmod +x it"
+    assert not {"gemini", "unknown-cli"} & set(findings)
+
+
+async def test_without_a_key_the_fix_names_key_and_login(place: Place, tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
     assert (await found(place, PATH=str(tools)))["coding CLIs"].grade is Grade.WARN
-    for name in ("codex", "aider", "unknown-cli"):
-        (tools / name).write_text("#!/bin/sh\n")
-        (tools / name).chmod(0o755)
-    finding = (await found(place, PATH=str(tools)))["coding CLIs"]
-    assert (finding.grade, finding.sentence) == (Grade.OK, "codex, aider")
-    assert "kind: command" in finding.next_step
-    assert len(CODING_CLIS) == 12
+    tool(tools, "claude", "echo 2.1.325")
+    findings = await found(place, PATH=str(tools))
+    assert findings["coding CLIs"].sentence == "none of them can be used yet"
+    assert findings["claude"].next_step == (
+        "export ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN, or agentcanvas login claude"
+    )
+
+
+async def test_a_login_that_was_made_for_agentcanvas_is_a_way(place: Place, tmp_path: Path) -> None:
+    tools, data = tmp_path / "tools", tmp_path / "data"
+    tool(tools, "codex", "echo 0.166.0")
+    home = data / "agentcanvas" / "logins" / "codex"
+    (home / ".codex").mkdir(parents=True)
+    (home / ".codex" / "auth.json").write_text("{}")
+    findings = await found(place, PATH=str(tools), XDG_DATA_HOME=str(data))
+    assert findings["codex"].sentence.endswith(f"login in {home}")
 
 
 async def test_a_port_in_use_is_a_warning_only(place: Place) -> None:

@@ -84,7 +84,12 @@ def write_flow(root: Path, agents: Sequence[dict[str, Any]], reviewer: str) -> P
 def plan(*tasks: tuple[str, str, str]) -> str:
     """A plan as a line that the model says; line breaks in it are those of JSON alone."""
     rows = [
-        {"task_id": task_id, "agent": agent, "description": description}
+        {
+            "task_id": task_id,
+            "agent": agent,
+            "description": description,
+            "scope": [f"{task_id}.txt", f"{task_id}-more.txt"],
+        }
         for task_id, agent, description in tasks
     ]
     return "SAY " + json.dumps({"tasks": rows}).replace("\\n", "\\u000a")
@@ -111,7 +116,7 @@ async def test_plan_edit_proposal_revise_apply(
     cli: str, need: Need, model: ModelServer, workspace: Path
 ) -> None:
     need(cli)
-    first, second = await inside(workspace, "first.txt"), await inside(workspace, "second.txt")
+    first, second = await inside(workspace, "one.txt"), await inside(workspace, "one-more.txt")
     agents = [member("planner", "orchestrator", cli, model), member("coder", "worker", cli, model)]
     flow = write_flow(workspace, agents, "person")
     asked: list[PersonAsk] = []
@@ -120,18 +125,19 @@ async def test_plan_edit_proposal_revise_apply(
         asked.append(ask)
         return f"revise: One is missing.\nWRITE {second} two" if len(asked) == 1 else "apply"
 
-    request = plan(("T1", "coder", f"WRITE {first} one"))
+    request = plan(("one", "coder", f"WRITE {first} one"))
     result = await run_flow(flow, request, workspace=workspace, answer=answer)
     assert result.done, told(result, workspace)
     assert len(asked) == 2
-    assert (workspace / "first.txt").read_text().strip() == "one"
-    assert (workspace / "second.txt").read_text().strip() == "two"
+    # The stub says the whole script again to a revision, and aider adds to what is there.
+    assert set((workspace / "one.txt").read_text().split()) == {"one"}
+    assert set((workspace / "one-more.txt").read_text().split()) == {"two"}
     said = transcripts(workspace)
     assert ("prior=1" in said) == (cli in RESUMING), said[-4_000:]
     # The key reached the model, and nobody inside has seen it.
     assert set(model.keys) == {KEY}
     assert KEY not in said
-    expected = {".git", ".agentcanvas", ".gitignore", "README.md", "first.txt", "second.txt"}
+    expected = {".git", ".agentcanvas", ".gitignore", "README.md", "one.txt", "one-more.txt"}
     assert set(os.listdir(workspace)) <= expected  # noqa: PTH208 -- names only
 
 
@@ -139,7 +145,7 @@ async def test_four_different_clis_are_one_team(
     need: Need, model: ModelServer, workspace: Path
 ) -> None:
     need("claude", "codex", "gemini", "qwen")
-    first, second = await inside(workspace, "first.txt"), await inside(workspace, "second.txt")
+    first, second = await inside(workspace, "one.txt"), await inside(workspace, "two.txt")
     agents = [
         member("planner", "orchestrator", "claude", model),
         member("coder-a", "worker", "codex", model),
@@ -148,13 +154,13 @@ async def test_four_different_clis_are_one_team(
     ]
     flow = write_flow(workspace, agents, "judge")
     request = plan(
-        ("T1", "coder-a", f"WRITE {first} one\nSAY APPLY"),
-        ("T2", "coder-b", f"WRITE {second} two\nSAY APPLY"),
+        ("one", "coder-a", f"WRITE {first} one\nSAY APPLY"),
+        ("two", "coder-b", f"WRITE {second} two\nSAY APPLY"),
     )
     result = await run_flow(flow, request, workspace=workspace)
     assert result.done, told(result, workspace)
-    assert (workspace / "first.txt").read_text().strip() == "one"
-    assert (workspace / "second.txt").read_text().strip() == "two"
+    assert (workspace / "one.txt").read_text().strip() == "one"
+    assert (workspace / "two.txt").read_text().strip() == "two"
 
 
 @pytest.mark.parametrize("cli", sorted(set(EVERY) - {"aider"}))
@@ -162,13 +168,13 @@ async def test_the_shell_of_an_agent_sees_no_key(
     cli: str, need: Need, model: ModelServer, workspace: Path
 ) -> None:
     need(cli)
-    seen = await inside(workspace, "seen.txt")
+    seen = await inside(workspace, "one.txt")
     agents = [member("planner", "orchestrator", cli, model), member("coder", "worker", cli, model)]
     flow = write_flow(workspace, agents, "person")
-    request = plan(("T1", "coder", f"SHELL (env; cat /proc/*/environ) > {seen} 2>&1; true"))
+    request = plan(("one", "coder", f"SHELL (env; cat /proc/*/environ) > {seen} 2>&1; true"))
     result = await run_flow(flow, request, workspace=workspace, answer=lambda _: "apply")
     assert result.done, told(result, workspace)
-    found = (workspace / "seen.txt").read_bytes()
+    found = (workspace / "one.txt").read_bytes()
     assert b"PATH=" in found
     assert KEY.encode() not in found
     assert os.environ[KEY_ENV] == KEY

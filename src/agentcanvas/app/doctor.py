@@ -23,6 +23,7 @@ from typing import Final
 import anyio
 from msgspec import Struct
 
+from agentcanvas.app.cli_standing import Standing, all_standings, ask_once
 from agentcanvas.app.crew import check_crew
 from agentcanvas.app.settings import load_settings
 from agentcanvas.app.trust import trust_of
@@ -41,22 +42,10 @@ from agentcanvas.store.lock import lock_file
 from agentcanvas.store.migrations import refuse_foreign
 
 PORT: Final = 7717
-CODING_CLIS: Final = (
-    "claude",
-    "codex",
-    "gemini",
-    "opencode",
-    "qwen",
-    "aider",
-    "goose",
-    "copilot",
-    "cline",
-    "kimi",
-    "pi",
-    "agy",
-)
 _GIT: Final = (2, 38)
 _GB: Final = 1024**3
+_CLIS_STAND: Final = 8
+"""After the checks of the workspace, before the store."""
 _LITTLE_ROOM: Final = 2 * _GB
 _NO_ROOM: Final = _GB // 5
 _TRUSTED: Final = {
@@ -83,12 +72,13 @@ class Finding(Struct, frozen=True):
 
 
 async def examine(
-    root: Path, environ: Mapping[str, str], *, port: int = PORT
+    root: Path, environ: Mapping[str, str], *, port: int = PORT, ask: bool = False
 ) -> tuple[Finding, ...]:
-    """Every finding, in the order in which they matter."""
+    """Every finding, in the order in which they matter; with ``ask`` each CLI is asked once."""
     confinement = await _confinement()
+    clis = await _coding_clis(environ, ask=ask)
     others = await anyio.to_thread.run_sync(_at_rest, root, environ, port)
-    return (*others[:2], confinement, *others[2:])
+    return (*others[:2], confinement, *others[2:_CLIS_STAND], *clis, *others[_CLIS_STAND:])
 
 
 def _at_rest(root: Path, environ: Mapping[str, str], port: int) -> tuple[Finding, ...]:
@@ -101,7 +91,6 @@ def _at_rest(root: Path, environ: Mapping[str, str], port: int) -> tuple[Finding
         _flows(root),
         _trust(root, environ),
         _checks(root),
-        _coding_clis(environ),
         _store(store_path(root)),
         _port(port),
         _pages(),
@@ -158,14 +147,31 @@ async def _confinement() -> Finding:
     return _ok(subject, sentence)
 
 
-def _coding_clis(environ: Mapping[str, str]) -> Finding:
-    path = environ.get("PATH", os.defpath)
-    found = [name for name in CODING_CLIS if shutil.which(name, path=path)]
-    if not found:
-        step = "install one, or use a script, a Python function or a person as an agent"
-        return _warn("coding CLIs", "none of those known is on the PATH", step)
-    step = "for now, name one as the command of an agent: runtime: {kind: command, command: …}"
-    return _ok("coding CLIs", ", ".join(found), step)
+async def _coding_clis(environ: Mapping[str, str], *, ask: bool) -> tuple[Finding, ...]:
+    """One finding for all, and one for each that is here."""
+    subject = "coding CLIs"
+    here = [each for each in await all_standings(environ) if each.is_here]
+    if not here:
+        step = "install one, or use a model, a script, a command or a person as an agent"
+        return (_warn(subject, "none of those known is on the PATH", step),)
+    usable = [each.name for each in here if each.is_usable]
+    if usable:
+        step = "" if ask else "ask each of them once, for a little money: agentcanvas doctor --ask"
+        first = _ok(subject, f"can be used: {', '.join(usable)}", step)
+    else:
+        first = _warn(subject, "none of them can be used yet", "see below")
+    return (first, *[await _coding_cli(each, environ, ask=ask) for each in here])
+
+
+async def _coding_cli(each: Standing, environ: Mapping[str, str], *, ask: bool) -> Finding:
+    if not each.is_usable:
+        return _warn(each.name, each.sentence, each.fix)
+    if not ask:
+        return _ok(each.name, each.sentence)
+    tried = await ask_once(each, environ)
+    if tried.fix:
+        return _warn(each.name, f"{each.sentence}; {tried.sentence}", tried.fix)
+    return _ok(each.name, f"{each.sentence}; {tried.sentence}")
 
 
 def _port(port: int) -> Finding:

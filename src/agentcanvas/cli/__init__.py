@@ -26,6 +26,7 @@ COMMANDS = {
     "flow": "agentcanvas.cli.flow",
     "hub": "agentcanvas.cli.hub",
     "init": "agentcanvas.cli.init",
+    "login": "agentcanvas.cli.login",
     "message": "agentcanvas.cli.message",
     "proposals": "agentcanvas.cli.proposals",
     "report": "agentcanvas.cli.report",

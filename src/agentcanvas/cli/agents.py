@@ -1,4 +1,4 @@
-"""``agentcanvas agents``: who is known to the hub, and how they are."""
+"""``agentcanvas agents``: who is known to the hub, and how they are; ``test`` tries a CLI."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from agentcanvas.cli.agent_test import try_cli
 from agentcanvas.cli.hubs import AsJson, Data, Hub, at_hub
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.cli.live.following import ExitCode
@@ -18,11 +19,14 @@ from agentcanvas.hub.office import AgentLine
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
+app.command("test")(try_cli)
+
 _STYLES = {"present": "green", "away": "dim", "lost": "red"}
 
 
-@app.command()
+@app.callback(invoke_without_command=True)
 def agents(
+    context: typer.Context,
     data: Data = None,
     capability: Annotated[
         list[str] | None,
@@ -43,6 +47,8 @@ def agents(
 
     An agent that says nothing for 90 seconds is lost; it is present again with its next word.
     """
+    if context.invoked_subcommand is not None:
+        return
 
     async def work(hub: Hub) -> int:
         wanted = tuple(capability or ())

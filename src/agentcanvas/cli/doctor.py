@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -24,13 +25,19 @@ _LONGEST: Final = 2_000
 
 
 @app.command()
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+def doctor(
+    *,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Ask each coding CLI for one word; costs a little money.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
     """Look at this machine and this workspace: what is there, what is missing, what to do.
 
     Exit code 1 only when something is in the way of running.
     """
     root = find_root(Path.cwd())
-    findings = anyio.run(examine, root, os.environ)
+    findings = anyio.run(partial(examine, root, os.environ, ask=ask))
     fine = all(finding.grade is not Grade.FAIL for finding in findings)
     if as_json:
         told = {"ok": fine, "workspace": str(root), "findings": msgspec.to_builtins(findings)}

@@ -29,9 +29,9 @@ class Facts(Struct, frozen=True, kw_only=True):
     ``programs`` are its names on the PATH, ``oldest`` the first version whose flags are these,
     ``tested`` the one that was driven and when; empty means that nobody has. ``providers`` are the
     models it can be given a key for, best first. ``login`` are the words after its program that
-    log it in, ``credentials`` the files below HOME that then hold the login, and ``hosts`` what it
-    has to reach with it. ``exit_codes`` are those that mean more than "failed"; ``litter`` what it
-    leaves in the folder it works in.
+    log it in (without any it asks by itself when it is started), ``credentials`` the files below
+    HOME that then hold the login, and ``hosts`` what it has to reach with it. ``exit_codes`` are
+    those that mean more than "failed"; ``litter`` what it leaves in the folder it works in.
     """
 
     id: str

@@ -106,7 +106,7 @@ _LONGEST_S = 8 * 86_400
 _AFTER = re.compile(
     r"(?:retry|again|resets?|wait|available|try)\D{0,24}?"
     r"((?:\d+(?:\.\d+)?\s*(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)"
-    r"\b[\s,and]*)+)",
+    r"(?![a-z])[\s,and]*)+)",
     re.IGNORECASE,
 )
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)", re.IGNORECASE)

@@ -23,8 +23,8 @@ class Api(StrEnum):
     """A wire format of models."""
 
     ANTHROPIC = "anthropic"
-    CHAT = "openai"
-    RESPONSES = "openai-responses"
+    CHAT = "chat"
+    RESPONSES = "responses"
     GEMINI = "gemini"
 
     @property
@@ -66,10 +66,6 @@ OPENAI = Provider(Api.CHAT, providers.OPENAI)
 OPENAI_RESPONSES = Provider(Api.RESPONSES, providers.OPENAI)
 CODEX_KEY = Provider(Api.RESPONSES, providers.PROVIDERS["CODEX_API_KEY"])
 GEMINI = Provider(Api.GEMINI, providers.GEMINI)
-OPENROUTER = Provider(
-    Api.CHAT,
-    Endpoint(name="openrouter", url="https://openrouter.ai/api/v1", key_from="OPENROUTER_API_KEY"),
-)
 DASHSCOPE = Provider(
     Api.CHAT,
     Endpoint(

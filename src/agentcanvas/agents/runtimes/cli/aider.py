@@ -6,7 +6,7 @@ import re
 
 from agentcanvas.agents.cli.adapter import Adapter, Ask, Facts, Invocation, Reader
 from agentcanvas.agents.cli.heard import Heard
-from agentcanvas.agents.cli.providers import ANTHROPIC, OPENAI, OPENROUTER, Api
+from agentcanvas.agents.cli.providers import ANTHROPIC, OPENAI, Api
 from agentcanvas.agents.cli.words import with_system
 from agentcanvas.protocol.records import Usage
 
@@ -18,7 +18,7 @@ FACTS = Facts(
     oldest=(0, 80),
     tested="0.86.2",
     tested_on="2026-11-18",
-    providers=(ANTHROPIC, OPENAI, OPENROUTER),
+    providers=(ANTHROPIC, OPENAI),
     hosts=("api.anthropic.com", "api.openai.com"),
     litter=(".aider.chat.history.md", ".aider.input.history", ".aider.tags.cache.v4"),
     speaks_mcp=False,
@@ -72,16 +72,17 @@ def invoke(ask: Ask) -> Invocation:
         argv.append("--restore-chat-history")
     for image in ask.images:
         argv += ["--read", str(image)]
-    env: dict[str, str] = {}
+    # It breaks lines at the width of its terminal, also where there is none.
+    env = {"COLUMNS": "1000000", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     model = ask.model
     if model.key:
         name = model.model or _USUAL.get(model.api, _USUAL[Api.CHAT])
         prefix = "anthropic" if model.api is Api.ANTHROPIC else "openai"
         argv += ["--model", f"{prefix}/{name}", "--edit-format", "diff"]
         if model.api is Api.ANTHROPIC:
-            env = {"ANTHROPIC_API_KEY": model.key, "ANTHROPIC_API_BASE": model.url}
+            env |= {"ANTHROPIC_API_KEY": model.key, "ANTHROPIC_API_BASE": model.url}
         else:
-            env = {"OPENAI_API_KEY": model.key, "OPENAI_API_BASE": model.url}
+            env |= {"OPENAI_API_KEY": model.key, "OPENAI_API_BASE": model.url}
     elif model.model:
         argv += ["--model", model.model]
     files = {_PRICES: '{"sample_spec": {}}\n'}

@@ -23,7 +23,7 @@ FACTS = Facts(
     tested="2.1.325",
     tested_on="2026-11-18",
     providers=(ANTHROPIC, CLAUDE_TOKEN),
-    login=("setup-token",),
+    login=("auth", "login"),
     credentials=(".claude/.credentials.json", ".claude.json"),
     hosts=("api.anthropic.com", "console.anthropic.com", "claude.ai", "platform.claude.com"),
 )

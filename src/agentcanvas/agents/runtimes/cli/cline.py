@@ -9,7 +9,7 @@ from msgspec import UNSET
 from agentcanvas.agents.cli import json_lines as js
 from agentcanvas.agents.cli.adapter import KEY, Adapter, Ask, Facts, Invocation
 from agentcanvas.agents.cli.heard import Heard
-from agentcanvas.agents.cli.providers import ANTHROPIC, OPENAI, OPENROUTER, Api
+from agentcanvas.agents.cli.providers import ANTHROPIC, OPENAI, Api
 from agentcanvas.agents.cli.streams import JsonReader
 from agentcanvas.agents.cli.words import with_images, with_system
 from agentcanvas.protocol.records import Usage
@@ -23,7 +23,8 @@ FACTS = Facts(
     tested="3.0.65",
     tested_on="2026-11-18",
     node=(20,),
-    providers=(OPENAI, ANTHROPIC, OPENROUTER),
+    providers=(OPENAI, ANTHROPIC),
+    login=("auth",),
     credentials=(".cline/data/secrets.json",),
     hosts=("api.cline.bot", "app.cline.bot"),
     resumes=False,

@@ -7,7 +7,7 @@ from typing import Any
 from agentcanvas.agents.cli import json_lines as js
 from agentcanvas.agents.cli.adapter import Adapter, Ask, Facts, Invocation
 from agentcanvas.agents.cli.heard import Heard
-from agentcanvas.agents.cli.providers import ANTHROPIC, OPENAI, OPENROUTER, Api
+from agentcanvas.agents.cli.providers import ANTHROPIC, OPENAI, Api
 from agentcanvas.agents.cli.streams import JsonReader
 from agentcanvas.agents.cli.words import as_json, servers_as_json, with_images, with_system
 from agentcanvas.protocol.records import ChangeStatus
@@ -21,7 +21,8 @@ FACTS = Facts(
     tested="1.0.102",
     tested_on="2026-11-18",
     node=(20,),
-    providers=(OPENAI, ANTHROPIC, OPENROUTER),
+    providers=(OPENAI, ANTHROPIC),
+    login=("login",),
     credentials=(".copilot/config.json",),
     hosts=("github.com", "api.github.com", "*.githubcopilot.com"),
     lacks=("counts of tokens with a model of one's own", "a limit on turns", "a JSON Schema"),

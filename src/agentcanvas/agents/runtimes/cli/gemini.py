@@ -22,7 +22,6 @@ FACTS = Facts(
     tested_on="2026-11-18",
     node=(20,),
     providers=(GEMINI,),
-    login=(),
     credentials=(".gemini/oauth_creds.json",),
     hosts=("*.googleapis.com", "accounts.google.com"),
     exit_codes={

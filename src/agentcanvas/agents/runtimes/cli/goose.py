@@ -21,6 +21,7 @@ FACTS = Facts(
     tested="1.34.0",
     tested_on="2026-11-18",
     providers=(ANTHROPIC, OPENAI),
+    login=("configure",),
     credentials=(".config/goose/secrets.yaml",),
     hosts=("api.anthropic.com", "api.openai.com"),
     totals=("input_tokens", "output_tokens"),

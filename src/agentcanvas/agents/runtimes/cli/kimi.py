@@ -10,7 +10,7 @@ import msgspec
 from agentcanvas.agents.cli import json_lines as js
 from agentcanvas.agents.cli.adapter import Adapter, Ask, Facts, Invocation
 from agentcanvas.agents.cli.heard import Heard
-from agentcanvas.agents.cli.providers import MOONSHOT, OPENAI, OPENROUTER
+from agentcanvas.agents.cli.providers import MOONSHOT
 from agentcanvas.agents.cli.streams import JsonReader
 from agentcanvas.agents.cli.words import as_json, servers_as_json, toml, with_images, with_system
 
@@ -23,7 +23,7 @@ FACTS = Facts(
     tested="2.1.0",
     tested_on="2026-11-18",
     node=(22, 19),
-    providers=(MOONSHOT, OPENAI, OPENROUTER),
+    providers=(MOONSHOT,),
     login=("login",),
     credentials=(".kimi-code/credentials/kimi-code.json",),
     hosts=("*.kimi.com", "*.moonshot.ai", "*.moonshot.cn"),

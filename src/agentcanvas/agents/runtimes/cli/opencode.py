@@ -7,7 +7,7 @@ from typing import Any
 from agentcanvas.agents.cli import json_lines as js
 from agentcanvas.agents.cli.adapter import KEY, Adapter, Ask, Facts, Invocation, Server
 from agentcanvas.agents.cli.heard import Heard
-from agentcanvas.agents.cli.providers import ANTHROPIC, OPENAI, OPENROUTER, Api
+from agentcanvas.agents.cli.providers import ANTHROPIC, OPENAI, Api
 from agentcanvas.agents.cli.streams import JsonReader
 from agentcanvas.agents.cli.words import as_json, with_system
 from agentcanvas.protocol.records import Usage
@@ -20,7 +20,7 @@ FACTS = Facts(
     oldest=(1, 0),
     tested="1.18.33",
     tested_on="2026-11-18",
-    providers=(ANTHROPIC, OPENAI, OPENROUTER),
+    providers=(ANTHROPIC, OPENAI),
     login=("auth", "login"),
     credentials=(".local/share/opencode/auth.json",),
     hosts=("opencode.ai", "*.opencode.ai", "api.anthropic.com", "api.openai.com"),

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from agentcanvas.agents.cli import json_lines as js
 from agentcanvas.agents.cli.adapter import KEY, Adapter, Ask, Facts, Invocation
 from agentcanvas.agents.cli.heard import Heard
-from agentcanvas.agents.cli.providers import ANTHROPIC, OPENAI, OPENROUTER, Api
+from agentcanvas.agents.cli.providers import ANTHROPIC, OPENAI, Api
 from agentcanvas.agents.cli.streams import JsonReader
 from agentcanvas.agents.cli.words import as_json
 from agentcanvas.protocol.records import Usage
@@ -23,7 +23,7 @@ FACTS = Facts(
     tested="0.74.2",
     tested_on="2026-11-18",
     node=(20,),
-    providers=(ANTHROPIC, OPENAI, OPENROUTER),
+    providers=(ANTHROPIC, OPENAI),
     credentials=(".pi/agent/auth.json",),
     hosts=("api.anthropic.com", "api.openai.com"),
     speaks_mcp=False,

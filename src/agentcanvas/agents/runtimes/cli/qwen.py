@@ -7,7 +7,7 @@ from typing import Any
 from agentcanvas.agents.cli import json_lines as js
 from agentcanvas.agents.cli.adapter import Adapter, Ask, Facts, Invocation
 from agentcanvas.agents.cli.heard import Heard
-from agentcanvas.agents.cli.providers import DASHSCOPE, OPENAI, OPENROUTER
+from agentcanvas.agents.cli.providers import DASHSCOPE
 from agentcanvas.agents.cli.streams import JsonReader
 from agentcanvas.agents.cli.words import as_json, servers_as_json, with_images
 from agentcanvas.protocol.records import FailureClass, Usage
@@ -21,8 +21,7 @@ FACTS = Facts(
     tested="0.24.4",
     tested_on="2026-11-18",
     node=(20,),
-    providers=(DASHSCOPE, OPENAI, OPENROUTER),
-    login=(),
+    providers=(DASHSCOPE,),
     credentials=(".qwen/oauth_creds.json",),
     hosts=("chat.qwen.ai", "*.aliyuncs.com"),
     exit_codes={53: FailureClass.TURN_LIMIT, 55: FailureClass.TIMEOUT},
