@@ -31,6 +31,7 @@ from agentcanvas.pattern import Outcome
 from agentcanvas.proposals.apply import STATE_FOLDER
 from agentcanvas.runs import events as e
 from agentcanvas.runs import history, transcripts
+from agentcanvas.runs.aside import Aside
 from agentcanvas.runs.attendance import Attendance
 from agentcanvas.runs.budget import Budget, Meter
 from agentcanvas.runs.context import RunContext
@@ -40,6 +41,7 @@ from agentcanvas.runs.ground import Ground
 from agentcanvas.runs.journal import Journal
 from agentcanvas.runs.logbook import Logbook
 from agentcanvas.runs.lookout import Lookout
+from agentcanvas.runs.noting import Noting
 from agentcanvas.runs.office import RunOrder
 from agentcanvas.runs.people import People, engine_of, mailbox_of
 from agentcanvas.runs.preparing import prepare
@@ -196,7 +198,7 @@ class CarryingOut:
                     equipment.workspace, self.logbook, self._lookout, bring=self._flow.bring
                 ),
                 lookout=self._lookout,
-                notebook=Notebook(equipment.workspace / STATE_FOLDER),
+                noting=Noting(Notebook(equipment.workspace / STATE_FOLDER), run_id, self._clock),
                 attendance=self._attendance,
                 confinement=self._picked.confinement,
                 rules=rules,
@@ -205,7 +207,15 @@ class CarryingOut:
             self._turns = context.turns
             await context.turns.take_back()
             try:
-                async with equipment.crew(await self._call(people)):
+                aside = Aside(
+                    self._flow,
+                    self._edges,
+                    self.logbook,
+                    meter=meter,
+                    noting=context.noting,
+                    before=before,
+                )
+                async with equipment.crew(await self._call(people, aside)):
                     yield context
             finally:
                 equipment.hub.rates.forget(self.logbook.run_id)
@@ -214,11 +224,10 @@ class CarryingOut:
 
     async def _open_session(self) -> None:
         """Who may address whom is the flow's to say, and the hub's to enforce (D23)."""
-        edges = {(edge.source, edge.target) for each in self._interactions for edge in each.edges}
         await self._with.hub.sessions.open(
             self.logbook.run_id,
             members=[*(agent.id for agent in self._flow.agents), mailbox_of(self._order.person)],
-            edges=edges or None,
+            edges=self._edges or None,
             owner=engine_of(self.logbook.run_id),
         )
         self._with.hub.rates.install(
@@ -231,7 +240,11 @@ class CarryingOut:
             },
         )
 
-    async def _call(self, people: People) -> CrewCall:
+    @property
+    def _edges(self) -> set[tuple[str, str]]:
+        return {(edge.source, edge.target) for each in self._interactions for edge in each.edges}
+
+    async def _call(self, people: People, aside: Aside) -> CrewCall:
         stream = self.logbook.stream
         spoken = {}
         for agent in self._flow.agents:
@@ -248,6 +261,7 @@ class CarryingOut:
             ask_person=people.ask,
             keep=self._scribe,
             spoken=spoken,
+            aside=aside,
             record=self._order.record,
             replay=self._order.replay,
         )

@@ -9,7 +9,6 @@ from typing import TypeVar
 from agentcanvas.clock import Clock
 from agentcanvas.flows.model import Flow
 from agentcanvas.hub.broker import Unit
-from agentcanvas.memory.notebook import Notebook
 from agentcanvas.protocol.packet import Rule
 from agentcanvas.runs import events as e
 from agentcanvas.runs.attendance import Attendance
@@ -18,6 +17,7 @@ from agentcanvas.runs.ground import Ground
 from agentcanvas.runs.journal import Journal
 from agentcanvas.runs.logbook import Logbook
 from agentcanvas.runs.lookout import Lookout
+from agentcanvas.runs.noting import Noting
 from agentcanvas.runs.office import RunOrder
 from agentcanvas.runs.people import People
 from agentcanvas.runs.turns import Turns
@@ -45,7 +45,7 @@ class RunContext:
     rules: dict[str, tuple[Rule, ...]]
     recorded: Callable[[], Awaitable[list[e.Recorded]]]
     """The run's events as they stand."""
-    notebook: Notebook
+    noting: Noting
 
     @property
     def run_id(self) -> str:

@@ -11,6 +11,7 @@ from typing import Protocol
 from agentcanvas.flows.model import Flow
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.protocol.records import TranscriptEvent
+from agentcanvas.runs.aside import Aside
 from agentcanvas.sandbox.confine import Confinement
 
 
@@ -19,6 +20,7 @@ class CrewCall:
     """Whom a run needs, and what they need.
 
     ``keep`` makes the writer of an agent's transcript, ``spoken`` tells where it goes on.
+    ``aside`` is what they may do on their own during a turn.
     ``record`` and ``replay`` name the cassette that turns are kept on, or come from.
     """
 
@@ -29,6 +31,7 @@ class CrewCall:
     ask_person: Callable[[PersonAsk], Awaitable[PersonAnswer]]
     keep: Callable[[str], Callable[[TranscriptEvent], None]]
     spoken: dict[str, int]
+    aside: Aside
     record: str = ""
     replay: str = ""
 

@@ -7,19 +7,15 @@ goes to the one inbox.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
-import anyio.to_thread
 import msgspec
 
-from agentcanvas.errors import ResourceError
 from agentcanvas.flows.settle import Settled as Interaction
 from agentcanvas.flows.team import CwdMode
 from agentcanvas.pattern import Ask, Fate, Measure, Work
 from agentcanvas.proposals.checks import Check, EvidenceStatus
 from agentcanvas.proposals.model import Decision
-from agentcanvas.proposals.secrets import without_secrets
 from agentcanvas.protocol.person import PersonAsk
 from agentcanvas.protocol.records import FailureClass, ProposalRef
 from agentcanvas.protocol.turns import Access
@@ -148,29 +144,13 @@ class RunDesk:
     async def recall(self, step: str, query: str) -> Done:
         """Look up what the workspace's memory knows."""
         del step
-        return Done(await anyio.to_thread.run_sync(self._run.notebook.recall, query))
+        return Done(await self._run.noting.recall(query))
 
     async def note(self, step: str, entry: str, sources: Sequence[str]) -> Done:
         """Put something on record, and into the day's file; without that it goes on as well."""
-        kept = without_secrets(entry)
-        told = tuple(map(without_secrets, sources))
-        events: list[e.RunEvent] = [
-            e.Noted(
-                actor="engine",
-                provenance=e.Provenance.SYSTEM,
-                interaction_id=self._interaction.id,
-                payload=e.Note(kept, told),
-            )
-        ]
-        key, now_ms = f"{self._run.run_id}/{step}", self._run.clock.now_ms()
-        write = partial(self._run.notebook.note, kept, told, key=key, now_ms=now_ms)
-        try:
-            await anyio.to_thread.run_sync(write)
-        except ResourceError as problem:
-            warned = e.Warned(str(problem))
-            events.append(
-                e.WarningGiven(actor="engine", provenance=e.Provenance.SYSTEM, payload=warned)
-            )
+        events = await self._run.noting.note(
+            step, entry, sources, by="engine", interaction=self._interaction.id
+        )
         return Done(
             result=True,
             also=lambda transaction: self._run.logbook.note(transaction, *events),

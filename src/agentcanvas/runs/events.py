@@ -134,6 +134,28 @@ class Applying(Wire, frozen=True):
     transaction: str
 
 
+class MemberQuestion(Wire, frozen=True):
+    """What a member asked another one in the middle of its turn."""
+
+    to: str
+    text: str
+
+
+class MemberReply(Wire, frozen=True):
+    """What it was answered."""
+
+    to: str
+    text: str
+
+
+class PostedByMember(Wire, frozen=True):
+    """Something on the team's board."""
+
+    number: int
+    topic: str
+    text: str
+
+
 class ConfiguredInteraction(Wire, frozen=True):
     """An interaction with everything said, as it is about to run."""
 
@@ -432,6 +454,24 @@ class Noted(_Event, frozen=True, kw_only=True, tag="noted"):
     payload: Note
 
 
+class MemberAsked(_Event, frozen=True, kw_only=True, tag="member_asked"):
+    """A member asked another one, in the middle of its turn."""
+
+    payload: MemberQuestion
+
+
+class MemberAnswered(_Event, frozen=True, kw_only=True, tag="member_answered"):
+    """The other one answered."""
+
+    payload: MemberReply
+
+
+class TeamPosted(_Event, frozen=True, kw_only=True, tag="team_posted"):
+    """A member put something on the team's board."""
+
+    payload: PostedByMember
+
+
 class Drew(_Event, frozen=True, kw_only=True, tag="drew"):
     """A tie or an order was settled by drawing."""
 
@@ -489,6 +529,9 @@ RunEvent = (
     | SetupDone
     | ProposalRechecked
     | Noted
+    | MemberAsked
+    | MemberAnswered
+    | TeamPosted
     | Drew
     | WarningGiven
     | WorkerTold

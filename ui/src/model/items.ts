@@ -266,6 +266,18 @@ function quiet(event: Recorded, name: Naming, t: Translate): Line | null {
     }
     case "noted":
       return line(event, { icon: "note", text: t("item.noted", { entry: event.payload.entry }) });
+    case "member_asked": {
+      const { to, text } = event.payload;
+      return line(event, { icon: "ask", text: t("item.memberAsked", { name: name(event.actor), to: name(to), text }) });
+    }
+    case "member_answered": {
+      const { to, text } = event.payload;
+      return line(event, { icon: "note", text: t("item.memberAnswered", { name: name(event.actor), to: name(to), text }) });
+    }
+    case "team_posted": {
+      const { topic, text } = event.payload;
+      return line(event, { icon: "note", text: t("item.posted", { name: name(event.actor), topic, text }) });
+    }
     case "drew": {
       const { choice, among, why } = event.payload;
       const details = { label: t("item.among"), files: among };

@@ -159,6 +159,20 @@ def _told_of_notice(event: e.RunEvent, view: RunView) -> str:
         case e.WarningGiven(payload=warned):
             return f"Warning: {one_line(warned.sentence, 400)}"
         case _:
+            return _told_among_members(event, view)
+
+
+def _told_among_members(event: e.RunEvent, view: RunView) -> str:
+    who = one_line(view.name_of(event.actor), 40)
+    match event:
+        case e.MemberAsked(payload=asked):
+            return f"{who} asks {one_line(view.name_of(asked.to), 40)}: {one_line(asked.text, 100)}"
+        case e.MemberAnswered(payload=reply):
+            whom = one_line(view.name_of(reply.to), 40)
+            return f"{who} answers {whom}: {one_line(reply.text, 100)}"
+        case e.TeamPosted(payload=posted):
+            return f"{who} on the board, {one_line(posted.topic, 40)}: {one_line(posted.text)}"
+        case _:
             return ""
 
 

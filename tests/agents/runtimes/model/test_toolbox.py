@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from agentcanvas.agents.runtimes.model.toolbox import (
     LARGEST_FILE,
     LONGEST_OUTPUT,
-    Answered,
     Toolbox,
     shortened,
 )
+from agentcanvas.agents.tools import Used
 from agentcanvas.clock import SystemClock
 from agentcanvas.sandbox.confine import Confinement, View
 from tests.agents.conftest import Events
@@ -36,8 +36,8 @@ def toolbox(
 
 @pytest.fixture
 def use(toolbox: Toolbox) -> Use:
-    async def call(name: str, **arguments: Any) -> Answered:
-        return await toolbox.use(name, json.dumps(arguments))
+    async def call(name: str, **arguments: Any) -> Used:
+        return await toolbox.tools.use(name, json.dumps(arguments))
 
     return call
 
@@ -137,10 +137,11 @@ async def test_who_may_not_write_is_offered_no_way_to(
     place: View, strongest: Confinement, system_clock: SystemClock, events: Events
 ) -> None:
     reading = Toolbox(replace(place, writable=False), strongest, system_clock, events)
-    assert [tool.name for tool in reading.tools] == ["read_file", "list_files", "search", "run"]
-    done = await reading.use("write_file", '{"path": "a", "content": "x"}')
+    names = [tool.name for tool in reading.tools.offered]
+    assert names == ["read_file", "list_files", "search", "run"]
+    done = await reading.tools.use("write_file", '{"path": "a", "content": "x"}')
     assert "There is no tool write_file" in done.output
-    assert (await reading.use("run", '{"command": "echo x > a"}')).failed
+    assert (await reading.tools.use("run", '{"command": "echo x > a"}')).failed
     assert not (place.tree / "a").exists()
 
 
@@ -158,7 +159,7 @@ _JSON = st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lis
 async def test_whatever_a_model_writes_as_arguments_is_answered(
     toolbox: Toolbox, name: str, arguments: str
 ) -> None:
-    assert isinstance(await toolbox.use(name, arguments), Answered)
+    assert isinstance(await toolbox.tools.use(name, arguments), Used)
 
 
 def test_what_is_too_long_keeps_its_beginning_and_its_end() -> None:

@@ -62,14 +62,6 @@ class Done(Struct, frozen=True, tag="done"):
 Entry = Said | Reply | Done
 
 
-class Tool(Struct, frozen=True):
-    """Something the model may use; ``parameters`` is a JSON Schema."""
-
-    name: str
-    description: str
-    parameters: dict[str, Any]
-
-
 def keep(path: Path, api: str, entries: list[Entry]) -> None:
     """Write a conversation down, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,8 +8,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from agentcanvas.agents.runtimes.model.conversation import Entry, Reply, Tool
+from agentcanvas.agents.runtimes.model.conversation import Entry, Reply
 from agentcanvas.agents.runtimes.model.options import Api
+from agentcanvas.agents.tools import Tool
 from agentcanvas.errors import FlowError
 from agentcanvas.protocol.records import FailureClass
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ from agentcanvas.agents.runtimes.model.endpoint import (
 )
 from agentcanvas.agents.runtimes.model.options import Api, ModelOptions
 from agentcanvas.agents.runtimes.model.speech import Speech
-from agentcanvas.agents.runtimes.model.toolbox import Answered, Toolbox
+from agentcanvas.agents.runtimes.model.toolbox import Toolbox, shortened
+from agentcanvas.agents.tools import Tools, Used
 from agentcanvas.clock import Clock
 from agentcanvas.errors import FlowError
 from agentcanvas.protocol.ids import new_id
@@ -60,6 +62,16 @@ _SESSIONS = Path(".agentcanvas-model")
 _LARGEST_IMAGE = 20 * 1024 * 1024
 
 
+Offer = Callable[[Turn], AbstractAsyncContextManager[Tools]]
+"""Gives the tools that a turn gets beside those for its files."""
+
+
+@asynccontextmanager
+async def _nothing(turn: Turn) -> AsyncIterator[Tools]:
+    del turn
+    yield Tools({})
+
+
 class _Model(Struct, frozen=True):
     """What stays the same from turn to turn."""
 
@@ -84,6 +96,7 @@ class ModelRuntime:
         options: ModelOptions = ModelOptions(),  # noqa: B008  # frozen
         environ: Mapping[str, str] | None = None,
         open_endpoint: OpenEndpoint = open_endpoint,
+        offer: Offer | None = None,
     ) -> None:
         api = options.api_of(model, url)
         self._model = _Model(model, api, options, confinement, clock)
@@ -91,6 +104,7 @@ class ModelRuntime:
         self._key_env = key_env or api.key_env
         self._environ = os.environ if environ is None else environ
         self._open = open_endpoint
+        self._offer = offer or _nothing
 
     async def run(self, turn: Turn, emit: Emit) -> TurnResult:
         """Work on one turn until the model is done or may go no further."""
@@ -106,12 +120,21 @@ class ModelRuntime:
             endpoint = self._open(self._model.api, Address(url=url, key=key))
         except FlowError as missing:
             return failed(str(missing), FailureClass.CRASH)
-        working = _Working(self._model, turn, emit, endpoint, Environment({self._key_env: key}))
+        secrets = Environment({self._key_env: key})
         try:
-            return await working.work()
+            async with self._offer(turn) as offered:
+                tools = self._toolbox(turn, emit) + offered
+                working = _Working(self._model, turn, emit, endpoint, secrets=secrets, tools=tools)
+                return await working.work()
         finally:
             with anyio.CancelScope(shield=True):
                 await endpoint.close()
+
+    def _toolbox(self, turn: Turn, emit: Emit) -> Tools:
+        if turn.place is None:
+            return Tools({})
+        model = self._model
+        return Toolbox(turn.place, model.confinement, model.clock, emit).tools
 
 
 class _Working:
@@ -123,7 +146,9 @@ class _Working:
         turn: Turn,
         emit: Emit,
         endpoint: Endpoint,
+        *,
         secrets: Environment,
+        tools: Tools,
     ) -> None:
         self._model = model
         self._options = model.options
@@ -132,11 +157,7 @@ class _Working:
         self._emit = emit
         self._endpoint = endpoint
         self._secrets = secrets
-        self._toolbox = (
-            Toolbox(turn.place, model.confinement, model.clock, emit)
-            if turn.place is not None
-            else None
-        )
+        self._tools = tools
         self._session = turn.session_id or new_id()
         self._entries: list[Entry] = []
         self._usage = Usage()
@@ -199,8 +220,8 @@ class _Working:
         request = Request(
             model=self._model.name,
             entries=tuple(self._entries),
-            system=self._options.system or (SYSTEM if self._toolbox else ""),
-            tools=self._toolbox.tools if self._toolbox else (),
+            system=self._options.system or (SYSTEM if self._tools.offered else ""),
+            tools=self._tools.offered,
             max_output_tokens=self._options.max_output_tokens,
             temperature=self._options.temperature,
         )
@@ -220,14 +241,12 @@ class _Working:
         hopeless = not failure.again or attempt == self._options.attempts
         return None if hopeless or wait > _LONGEST_WAIT_S else wait
 
-    async def _use(self, call_id: str, name: str, arguments: str) -> Answered:
+    async def _use(self, call_id: str, name: str, arguments: str) -> Used:
         given = self._secrets.redacted(arguments)
         call = ToolCallEvent(name=name, call_id=call_id, input=_as_json(given), **UNSTAMPED)
         self._emit(call)
-        if self._toolbox is None:
-            done = Answered("There are no tools in this turn; answer in words.", failed=True)
-        else:
-            done = await self._toolbox.use(name, arguments)
+        done = await self._tools.use(name, arguments)
+        done = msgspec.structs.replace(done, output=shortened(done.output))
         result = ToolResultEvent(
             output=self._secrets.redacted(done.output),
             call_id=call_id,

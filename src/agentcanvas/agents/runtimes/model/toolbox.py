@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from agentcanvas.agents.confined import end_of, run_heard, survived
 from agentcanvas.agents.runtime import UNSTAMPED, Emit, Outcome
-from agentcanvas.agents.runtimes.model.conversation import Tool
+from agentcanvas.agents.tools import Act, Form, Tools, Used
 from agentcanvas.clock import Clock
-from agentcanvas.errors import AgentCanvasError, ExecutionError, PathRefused
+from agentcanvas.errors import ExecutionError, PathRefused
 from agentcanvas.protocol.records import ChangeStatus, FileChangeEvent
 from agentcanvas.sandbox.confine import Command, Confinement, View
 from agentcanvas.sandbox.paths import shown, workspace_relative
@@ -37,11 +36,7 @@ _OUTPUT_BYTES = 256 * 1024
 File = Annotated[str, Meta(min_length=1, description="Path relative to the working folder.")]
 
 
-class _Arguments(Struct, frozen=True, kw_only=True):
-    """Unknown fields are let go: models add some, and mean no harm."""
-
-
-class Read(_Arguments, frozen=True, kw_only=True):
+class Read(Form, frozen=True, kw_only=True):
     """Read a text file; lines are numbered from 1."""
 
     path: File
@@ -49,27 +44,27 @@ class Read(_Arguments, frozen=True, kw_only=True):
     lines: Annotated[int, Meta(ge=1, le=5000, description="How many lines.")] = 1000
 
 
-class ListFiles(_Arguments, frozen=True, kw_only=True):
+class ListFiles(Form, frozen=True, kw_only=True):
     """List a folder; folders end with a slash."""
 
     path: Annotated[str, Meta(description="The folder; the working folder if not said.")] = "."
 
 
-class Search(_Arguments, frozen=True, kw_only=True):
+class Search(Form, frozen=True, kw_only=True):
     """Find lines that match a regular expression (POSIX extended)."""
 
     pattern: Annotated[str, Meta(min_length=1)]
     path: Annotated[str, Meta(description="The file or folder to look in.")] = "."
 
 
-class Write(_Arguments, frozen=True, kw_only=True):
+class Write(Form, frozen=True, kw_only=True):
     """Write a whole file, new or in place of the old one."""
 
     path: File
     content: str
 
 
-class Edit(_Arguments, frozen=True, kw_only=True):
+class Edit(Form, frozen=True, kw_only=True):
     """Replace text that occurs exactly once in a file."""
 
     path: File
@@ -77,19 +72,11 @@ class Edit(_Arguments, frozen=True, kw_only=True):
     new: str
 
 
-class Run(_Arguments, frozen=True, kw_only=True):
+class Run(Form, frozen=True, kw_only=True):
     """Run a shell command in the working folder; nothing it starts outlives it."""
 
     command: Annotated[str, Meta(min_length=1)]
     timeout_s: Annotated[float, Meta(gt=0, le=1800)] = 120
-
-
-class Answered(Struct, frozen=True):
-    """What a tool gave back."""
-
-    output: str
-    failed: bool = False
-    exit_code: int | None = None
 
 
 class Toolbox:
@@ -101,7 +88,7 @@ class Toolbox:
         self._clock = clock
         self._emit = emit
         self._inside = confinement.places(view).tree
-        able: dict[str, tuple[type[_Arguments], Callable[[Any], Awaitable[Answered]]]] = {
+        able: dict[str, tuple[type[Form], Act]] = {
             "read_file": (Read, self._read),
             "list_files": (ListFiles, self._list),
             "search": (Search, self._search),
@@ -109,42 +96,20 @@ class Toolbox:
         }
         if view.writable:
             able |= {"write_file": (Write, self._write), "edit_file": (Edit, self._edit)}
-        self._able = able
-
-    @property
-    def tools(self) -> tuple[Tool, ...]:
-        """What the model is told of them."""
-        return tuple(
-            Tool(name, str(form.__doc__).partition("\n")[0], _schema(form))
-            for name, (form, _) in self._able.items()
-        )
-
-    async def use(self, name: str, arguments: str) -> Answered:
-        """Do what the model asked for; whatever is wrong with it goes back as a sentence."""
-        if name not in self._able:
-            return Answered(f"There is no tool {name}; use {', '.join(self._able)}.", failed=True)
-        form, tool = self._able[name]
-        try:
-            given = msgspec.json.decode(arguments or "{}", type=form)
-            answer = await tool(given)
-        except msgspec.MsgspecError as wrong:
-            return Answered(f"The arguments of {name} cannot be used: {wrong}.", failed=True)
-        except (AgentCanvasError, OSError, UnicodeError) as error:
-            return Answered(f"{name} failed: {error}.", failed=True)
-        return msgspec.structs.replace(answer, output=shortened(answer.output))
+        self.tools = Tools(able)
 
     # -- files -----------------------------------------------------------------------------------
 
-    async def _read(self, given: Read) -> Answered:
+    async def _read(self, given: Read) -> Used:
         lines = _text_of(self._there(given.path)).splitlines()
         wanted = lines[given.first_line - 1 : given.first_line - 1 + given.lines]
         numbered = [f"{n:6}\t{line}" for n, line in enumerate(wanted, start=given.first_line)]
         left = len(lines) - (given.first_line - 1 + len(wanted))
         if left > 0:
             numbered.append(f"({left} more lines)")
-        return Answered("\n".join(numbered) or "(no lines there)")
+        return Used("\n".join(numbered) or "(no lines there)")
 
-    async def _list(self, given: ListFiles) -> Answered:
+    async def _list(self, given: ListFiles) -> Used:
         with os.scandir(self._there(given.path)) as entries:
             names = sorted(
                 shown(os.fsencode(entry.name))
@@ -153,17 +118,17 @@ class Toolbox:
                 if entry.name != ".git"
             )
         more = [f"({len(names) - _MOST_LISTED} more)"] if len(names) > _MOST_LISTED else []
-        return Answered("\n".join([*names[:_MOST_LISTED], *more]) or "(empty)")
+        return Used("\n".join([*names[:_MOST_LISTED], *more]) or "(empty)")
 
-    async def _write(self, given: Write) -> Answered:
+    async def _write(self, given: Write) -> Used:
         path = self._to_write(given.path)
         there = path.exists()
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(given.content, "utf-8")
         self._changed(given.path, ChangeStatus.MODIFIED if there else ChangeStatus.ADDED)
-        return Answered(f"Wrote {given.path} ({len(given.content.splitlines())} lines).")
+        return Used(f"Wrote {given.path} ({len(given.content.splitlines())} lines).")
 
-    async def _edit(self, given: Edit) -> Answered:
+    async def _edit(self, given: Edit) -> Used:
         path = self._to_write(given.path)
         before = _text_of(path)
         count = before.count(given.old)
@@ -175,7 +140,7 @@ class Toolbox:
             )
         path.write_text(before.replace(given.old, given.new), "utf-8")
         self._changed(given.path, ChangeStatus.MODIFIED)
-        return Answered(f"Changed {given.path}.")
+        return Used(f"Changed {given.path}.")
 
     def _relative(self, name: str) -> str:
         """A path as it is below the tree; a model may name it as its commands see it."""
@@ -209,24 +174,24 @@ class Toolbox:
 
     # -- programs --------------------------------------------------------------------------------
 
-    async def _search(self, given: Search) -> Answered:
+    async def _search(self, given: Search) -> Used:
         where = self._there(given.path).relative_to(self._view.tree.resolve())
         # With no folder named, grep names files without a "./" before them.
         place = () if where == Path() else ("--", f"./{where}")
         argv = ("grep", "-rnIE", "--exclude-dir=.git", "-e", given.pattern, *place)
         answer = await self._confined(argv, f"'{given.pattern}'", _SEARCH_S)
         if answer.exit_code == _NOTHING_FOUND:
-            return Answered("Nothing matches.")
+            return Used("Nothing matches.")
         lines = answer.output.split("\n")
         more = [f"({len(lines) - _MOST_FOUND} more)"] if len(lines) > _MOST_FOUND else []
         return msgspec.structs.replace(answer, output="\n".join([*lines[:_MOST_FOUND], *more]))
 
-    async def _run(self, given: Run) -> Answered:
+    async def _run(self, given: Run) -> Used:
         return await self._confined(
             ("/bin/sh", "-c", given.command), f"'{given.command}'", given.timeout_s
         )
 
-    async def _confined(self, argv: tuple[str, ...], what: str, timeout_s: float) -> Answered:
+    async def _confined(self, argv: tuple[str, ...], what: str, timeout_s: float) -> Used:
         lines: list[str] = []
 
         def hear(line: Line) -> None:
@@ -249,7 +214,7 @@ class Toolbox:
             lines.append(f"({end.error})")
         if ending.survivors:
             lines.append(survived(ending.survivors))
-        return Answered(
+        return Used(
             "\n".join(lines), failed=end.outcome is not Outcome.OK, exit_code=ending.exit_code
         )
 
@@ -260,13 +225,6 @@ def shortened(text: str) -> str:
         return text
     half = LONGEST_OUTPUT // 2
     return f"{text[:half]}\n({len(text) - 2 * half} characters left out)\n{text[-half:]}"
-
-
-def _schema(form: type[_Arguments]) -> dict[str, Any]:
-    """The form's own schema; some endpoints do not follow a reference at the top."""
-    _, (schemas) = msgspec.json.schema_components([form])
-    schema: dict[str, Any] = schemas[form.__name__]
-    return {name: schema[name] for name in ("type", "properties", "required") if name in schema}
 
 
 def _text_of(path: Path) -> str:

@@ -10,7 +10,7 @@ import anthropic
 import httpx2
 from msgspec import UNSET, UnsetType
 
-from agentcanvas.agents.runtimes.model.conversation import Call, Done, Entry, Reply, Said, Tool
+from agentcanvas.agents.runtimes.model.conversation import Call, Done, Entry, Reply, Said
 from agentcanvas.agents.runtimes.model.endpoint import (
     ENOUGH_OUTPUT_TOKENS,
     Address,
@@ -18,6 +18,7 @@ from agentcanvas.agents.runtimes.model.endpoint import (
     Request,
 )
 from agentcanvas.agents.runtimes.model.endpoints import failures
+from agentcanvas.agents.tools import Tool
 from agentcanvas.protocol.records import Usage
 
 

@@ -9,10 +9,11 @@ import httpx2
 import openai
 from msgspec import UNSET
 
-from agentcanvas.agents.runtimes.model.conversation import Call, Done, Entry, Reply, Said, Tool
+from agentcanvas.agents.runtimes.model.conversation import Call, Done, Entry, Reply, Said
 from agentcanvas.agents.runtimes.model.endpoint import Address, Hear, Request
 from agentcanvas.agents.runtimes.model.endpoints import failures
 from agentcanvas.agents.runtimes.model.endpoints.openai_client import client_for, tokens
+from agentcanvas.agents.tools import Tool
 from agentcanvas.protocol.records import Usage
 
 _ENDS = {"response.completed", "response.incomplete", "response.failed"}
