@@ -80,3 +80,54 @@ async def test_a_misspelt_option_is_named_before_anything_starts(root: Path) -> 
     name = flow(root, "http://127.0.0.1:9", options="{steps: 3}")
     with pytest.raises(FlowError, match="max_steps"):
         await run_flow(name, "Greet", workspace=root)
+
+
+TEAM = """
+version: 0.2
+agents:
+  - id: coder
+    runtime: {{kind: model, model: stub-1, url: {url}/v1, keyEnv: MY_MODEL_KEY}}
+  - id: expert
+    role: expert
+    runtime: {{kind: model, model: stub-2, url: {url}/v1, keyEnv: MY_MODEL_KEY}}
+interactions:
+  - id: work
+    patternId: manager_worker
+    roles: {{worker: coder}}
+    edges: {edges}
+    data:
+      termination:
+        - {{type: max_rounds, rounds: 1}}
+checks:
+  - {{name: greeting, command: grep -q world greeting.txt}}
+review: {{autoApprove: true}}
+"""
+
+
+@pytest.mark.req("D23")
+async def test_a_model_asks_another_member_in_the_middle_of_its_turn(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_MODEL_KEY", KEY)
+    (root / ".agentcanvas" / "flows").mkdir(parents=True)
+    async with serving(
+        chat_call("ask_member", to="expert", message="Whom do I greet?"),
+        chat({"content": "The world."}),
+        chat_call("write_file", path="greeting.txt", content="hello world\n"),
+        chat({"content": "Greeted."}),
+    ) as endpoint:
+        (root / ".agentcanvas" / "flows" / "ask.yaml").write_text(
+            TEAM.format(url=endpoint.url, edges="[]")
+        )
+        result = await run_flow("ask", "Greet", workspace=root)
+    assert result.done, result.report
+    assert [each.body["model"] for each in endpoint.asked] == [
+        "stub-1",
+        "stub-2",
+        "stub-1",
+        "stub-1",
+    ]
+    assert "The world." in str(endpoint.asked[2].body["messages"])
+    log = next((root / ".agentcanvas" / "runs").rglob(f"{result.run_id}.jsonl")).read_text()
+    assert '"member_asked"' in log
+    assert '"member_answered"' in log

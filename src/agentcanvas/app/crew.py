@@ -27,6 +27,7 @@ from agentcanvas.agents.way_out import WayOut
 from agentcanvas.app.clis import Choice, choose, wishes_of
 from agentcanvas.app.lines import Extension, Lines
 from agentcanvas.app.prices import load_prices
+from agentcanvas.app.seats import Place, open_seats, tools_for
 from agentcanvas.app.settings import load_settings
 from agentcanvas.app.ways_out import way_out
 from agentcanvas.clock import Clock
@@ -84,12 +85,14 @@ class LocalCrew:
         """Have everybody at work until the block ends; then nothing of theirs is left."""
         async with AsyncExitStack() as stack:
             hosts = []
+            server = await stack.enter_async_context(open_seats(call))
             for agent in call.flow.agents:
                 self._lines.know(secrets_of(agent.runtime or Said(), os.environ))
                 extension = await stack.enter_async_context(
                     self._lines.extension(agent.id, call.run_id)
                 )
-                hosts.append(self._host(agent, call, extension))
+                place = Place(server) if server is not None else None
+                hosts.append(self._host(agent, call, extension, place))
             raised: Exception | None = None
             async with anyio.create_task_group() as tasks:
                 for host in hosts:
@@ -103,8 +106,11 @@ class LocalCrew:
             if raised is not None:
                 raise raised
 
-    def _host(self, agent: Agent, call: CrewCall, extension: Extension) -> Host:
+    def _host(
+        self, agent: Agent, call: CrewCall, extension: Extension, place: Place | None
+    ) -> Host:
         said = agent.runtime or Said()
+        way = WayOut() if call.replay else self._way_out(agent, said)
         is_person = said.kind == "human"
         usual = self._limits.cli_turn
         for name in said.env:  # whoever gets it may say it
@@ -113,12 +119,12 @@ class LocalCrew:
             Member(
                 id=agent.id,
                 env=said.env,
-                way_out=WayOut() if call.replay else self._way_out(agent, said),
+                way_out=place.reached_by(way) if place is not None else way,
                 timeout_s=_seconds(said.timeout_ms, None if is_person else usual.timeout_s),
                 silent_s=None if is_person else _seconds(said.silent_ms, usual.silent_s),
                 capabilities=(agent.role,),
             ),
-            self._taped(agent, said, call, extension.connection),
+            self._taped(agent, said, call, extension.connection, place),
             extension,
             workspace=call.workspace,
             confinement=call.confinement,
@@ -129,11 +135,18 @@ class LocalCrew:
             limits=self._limits.task,
         )
 
-    def _taped(self, agent: Agent, said: Said, call: CrewCall, connection: Connection) -> Runtime:
+    def _taped(
+        self,
+        agent: Agent,
+        said: Said,
+        call: CrewCall,
+        connection: Connection,
+        place: Place | None,
+    ) -> Runtime:
         """The agent's runtime, or what it said when it was recorded."""
         if call.replay:
             return Replaying(Tape(tape_folder(call.workspace, call.replay)), call.workspace)
-        runtime = self._runtime(agent, said, call, connection)
+        runtime = self._runtime(agent, said, call, connection, place)
         if not call.record:
             return runtime
         tape = Tape(tape_folder(call.workspace, call.record))
@@ -150,7 +163,14 @@ class LocalCrew:
     def _cli(self, said: Said) -> Choice:
         return choose(said, os.environ, self._limits.cli.order.split())
 
-    def _runtime(self, agent: Agent, said: Said, call: CrewCall, connection: Connection) -> Runtime:
+    def _runtime(
+        self,
+        agent: Agent,
+        said: Said,
+        call: CrewCall,
+        connection: Connection,
+        place: Place | None,
+    ) -> Runtime:
         if agent.id in self._functions:
             return PythonRuntime(self._functions[agent.id], self._clock)
         match said.kind:
@@ -170,17 +190,23 @@ class LocalCrew:
                     url=said.url,
                     key_env=said.key_env,
                     options=read_options(said.options, agent.id),
+                    offer=tools_for(agent.id, call, connection, self._clock).during,
                 )
             case "cli":
                 choice = self._cli(said)
                 retries = self._limits.cli_turn.retries
-                return CliRuntime(
+                runtime = CliRuntime(
                     choice.adapter,
                     call.confinement,
                     self._clock,
                     wishes=wishes_of(agent, choice, retries=retries),
                     price=load_prices(os.environ).estimate,
+                    servers=place.servers if place is not None else None,
                 )
+                if place is None:
+                    return runtime
+                tools = tools_for(agent.id, call, connection, self._clock, over_mcp=True)
+                return place.seated(runtime, tools)
             case "human":
                 person = said.options.get("person", "you")
                 return HumanRuntime(str(person), call.ask_person, self._clock)

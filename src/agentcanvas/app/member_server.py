@@ -106,14 +106,19 @@ async def open_member_server() -> AsyncIterator[MemberServer]:
         streamable_http_path=PATH, json_response=True, stateless_http=True
     )
     web = _Web(app)
+    raised: Exception | None = None
     async with members.server.session_manager.run():
         serving = asyncio.create_task(web.serve([listener]), name="agentcanvas member tools")
         try:
             yield members
+        except Exception as error:  # noqa: BLE001 - raised again below, outside their task group
+            raised = error
         finally:
             web.told_to_end.set()
             with anyio.CancelScope(shield=True):
                 await serving
+    if raised is not None:
+        raise raised
 
 
 class _Web(uvicorn.Server):

@@ -47,7 +47,7 @@ from agentcanvas.agents.runtime import (
 from agentcanvas.clock import Clock
 from agentcanvas.errors import ExecutionError, SandboxError
 from agentcanvas.protocol.records import FailureClass, RawEvent, Usage
-from agentcanvas.sandbox.confine import Command, Confinement, View
+from agentcanvas.sandbox.confine import Command, Confinement, Places, View
 from agentcanvas.sandbox.process import Cause, Ending, Limits
 
 OUTPUT_BYTES = 128 * 1024 * 1024
@@ -59,7 +59,7 @@ _LONGEST_WORD = 120_000
 _MOST_DENIED = 3
 _NO_KEY = "none"
 
-Servers = Callable[[Turn, View], Sequence[Server]]
+Servers = Callable[[Turn, Places], Sequence[Server]]
 """The MCP servers that a member gets; asked at the beginning of each turn."""
 
 Price = Callable[[Usage], float | None]
@@ -122,7 +122,7 @@ class CliRuntime:
             clock,
             wishes or CliWishes(),
             os.environ if environ is None else environ,
-            servers or (lambda _turn, _view: ()),
+            servers or (lambda _turn, _places: ()),
             price or (lambda _usage: None),
             limits or Limits(output_bytes=OUTPUT_BYTES, grace_s=_GRACE_S),
         )
@@ -237,7 +237,7 @@ class _Once:
             model=model,
             system=wishes.system,
             images=images,
-            servers=tuple(self._kit.servers(turn, self._view)),
+            servers=tuple(self._kit.servers(turn, self._places)),
             schema=form.schema if isinstance(form, JsonForm) else None,
             max_turns=wishes.max_turns,
             session=str(uuid.uuid4()),
