@@ -401,6 +401,61 @@ export interface Noted {
   readonly payload: Note;
 }
 
+/** What a member asked another one in the middle of its turn. */
+export interface MemberQuestion {
+  readonly to: string;
+  readonly text: string;
+}
+
+/** A member asked another one, in the middle of its turn. */
+export interface MemberAsked {
+  readonly event: "member_asked";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: MemberQuestion;
+}
+
+/** What it was answered. */
+export interface MemberReply {
+  readonly to: string;
+  readonly text: string;
+}
+
+/** The other one answered. */
+export interface MemberAnswered {
+  readonly event: "member_answered";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: MemberReply;
+}
+
+/** Something on the team's board. */
+export interface PostedByMember {
+  readonly number: number;
+  readonly topic: string;
+  readonly text: string;
+}
+
+/** A member put something on the team's board. */
+export interface TeamPosted {
+  readonly event: "team_posted";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: PostedByMember;
+}
+
 /** One of several, taken by the declared seed. */
 export interface Draw {
   readonly step: string;
@@ -1165,6 +1220,9 @@ export type RunEvent =
   | SetupDone
   | ProposalRechecked
   | Noted
+  | MemberAsked
+  | MemberAnswered
+  | TeamPosted
   | Drew
   | WarningGiven
   | WorkerTold
