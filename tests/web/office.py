@@ -157,6 +157,8 @@ class FakeOffice:
     ) -> bytes:
         await self.state(run_id)
         self.calls.append(("file", run_id, task_id, path, side, attempt))
+        if path not in FILES:
+            raise NotFound(f"The proposal has no file {path}.")
         return FILES[path]
 
     async def stop_work(

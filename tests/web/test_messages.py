@@ -118,7 +118,7 @@ async def test_a_batch_is_answered_message_by_message(callers: tuple[Caller, Cal
     answer = await a.post(
         [mac("a", "b", "m-1"), {"type": "TASK_REQUEST"}, mac("b", "a", "m-2"), mac("a", "b", "m-3")]
     )
-    assert answer.status_code == 200
+    assert answer.status_code == 201
     outcomes = answer.json()["outcomes"]
     assert [outcome.keys() for outcome in outcomes] == [
         {"receipt"},

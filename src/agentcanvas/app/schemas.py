@@ -6,8 +6,13 @@ from typing import Any
 
 from agentcanvas.flows.schema import flow_schema
 from agentcanvas.protocol import schema
+from agentcanvas.web import descriptions
 
 
 def documents() -> dict[str, dict[str, Any]]:
     """Each exported document by its file name."""
-    return {**schema.documents(), "flow.schema.json": flow_schema()}
+    return {
+        **schema.documents(),
+        "flow.schema.json": flow_schema(),
+        **descriptions.documents(),
+    }

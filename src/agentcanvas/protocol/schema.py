@@ -58,7 +58,7 @@ def dialect_schema(name: DialectName) -> Schema:
 def envelope_schema() -> Schema:
     """The canonical message, its body chosen by its kind."""
     types = [EnvelopeHeader, *dict.fromkeys(BODY_TYPES.values()), Sealed]
-    references, definitions = _components(types)
+    references, definitions = components(types)
     header = definitions.pop(EnvelopeHeader.__name__)
     of = dict(zip(types, references, strict=True))
     header["properties"]["body"] = {"type": "object"}
@@ -87,11 +87,14 @@ def _case(kind: Kind, body: Schema, sealed: Schema) -> Schema:
 
 
 def asyncapi() -> Schema:
-    """The WebSocket an agent speaks on, as AsyncAPI 3.1; messages of all dialects."""
+    """The WebSocket an agent speaks on, as AsyncAPI 3.1; messages of all dialects.
+
+    What the hub and the agent say about messages is added where it is spoken.
+    """
     messages: Schema = {}
     schemas: Schema = {}
     for name, types in _WIRES.items():
-        payloads, parts = _components(types, f"#/components/schemas/{name}.{{name}}")
+        payloads, parts = components(types, f"#/components/schemas/{name}.{{name}}")
         schemas |= {f"{name}.{part}": schema for part, schema in parts.items()}
         for type_, payload in zip(types, payloads, strict=True):
             messages[f"{name}.{_wire_name(type_)}"] = {
@@ -165,7 +168,7 @@ def _first_line(type_: type) -> str:
 
 
 def _alternatives(file: str, title: str, types: Iterable[type]) -> Schema:
-    references, definitions = _components(types)
+    references, definitions = components(types)
     return {
         "$schema": _DRAFT,
         "$id": f"{BASE}{file}",
@@ -176,7 +179,7 @@ def _alternatives(file: str, title: str, types: Iterable[type]) -> Schema:
 
 
 def _single(file: str, title: str, type_: type) -> Schema:
-    (reference,), definitions = _components([type_])
+    (reference,), definitions = components([type_])
     return {
         "$schema": _DRAFT,
         "$id": f"{BASE}{file}",
@@ -186,7 +189,7 @@ def _single(file: str, title: str, type_: type) -> Schema:
     }
 
 
-def _components(
+def components(
     types: Iterable[type], reference: str = "#/$defs/{name}"
 ) -> tuple[tuple[Schema, ...], Schema]:
     """Each type as a reference, and what the references lead to."""

@@ -45,7 +45,6 @@ class AgentSocket:
 
     def __init__(self, doors: Doors) -> None:
         self._doors = doors
-        self.connections = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
@@ -59,13 +58,13 @@ class AgentSocket:
             self._doors, link, send, dialect=query.dialect, acks_by_itself=query.ack == "auto"
         )
         goodbye = False
-        self.connections += 1
+        self._doors.connections["websocket"] += 1
         try:
             chosen = SUBPROTOCOL if SUBPROTOCOL in scope.get("subprotocols", ()) else None
             await send({"type": "websocket.accept", "subprotocol": chosen})
             goodbye = await session.serve(receive)
         finally:
-            self.connections -= 1
+            self._doors.connections["websocket"] -= 1
             session.end()
             await link.close(goodbye=goodbye)
 

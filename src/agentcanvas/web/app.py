@@ -32,21 +32,31 @@ from agentcanvas.web.answers import refusal
 from agentcanvas.web.api import Api, server_view
 from agentcanvas.web.blobs import BlobsApi
 from agentcanvas.web.collaboration import CollaborationSocket
+from agentcanvas.web.descriptions import PREFIX, DescriptionsApi
 from agentcanvas.web.doors import Doors
 from agentcanvas.web.feed import Feed
 from agentcanvas.web.following import Following
 from agentcanvas.web.guard import Guard
 from agentcanvas.web.hub_api import HubApi
 from agentcanvas.web.messages import MessagesApi
+from agentcanvas.web.metrics import PATH as METRICS
+from agentcanvas.web.metrics import MetricsApi
 from agentcanvas.web.operation import Operation, operation
 from agentcanvas.web.page import page_route
 from agentcanvas.web.passes import Passes
 from agentcanvas.web.planning import Planner, PlanningApi
 from agentcanvas.web.use import Use
 
-PREFIX = "/api/v1"
-OPEN_PATHS = (f"{PREFIX}/messages", f"{PREFIX}/blobs/")
-"""What agents ask for with tokens of their own."""
+__all__ = ["PREFIX", "WebApp", "build_app", "build_hub_app"]
+
+OPEN_PATHS = (
+    f"{PREFIX}/messages",
+    f"{PREFIX}/blobs/",
+    f"{PREFIX}/openapi.json",
+    f"{PREFIX}/asyncapi.json",
+    METRICS,
+)
+"""What has guards of its own, or needs none."""
 
 
 class WebApp:
@@ -99,6 +109,7 @@ def build_app(
         routes += door_routes(doors, feed)
     return _guarded(
         [Mount(PREFIX, routes=routes), page_route(static, office, root)],
+        store,
         token=token,
         clock=clock,
         ending=ending,
@@ -133,6 +144,7 @@ def build_hub_app(
     routes += door_routes(doors, feed)
     return _guarded(
         [Mount(PREFIX, routes=[operation("GET", "/server", server), *routes])],
+        store,
         token=token,
         clock=clock,
         ending=ending,
@@ -144,11 +156,16 @@ def build_hub_app(
 
 def door_routes(doors: Doors, feed: Feed) -> list[Operation]:
     """What agents do over HTTP."""
-    return [*MessagesApi(doors, feed).routes(), *BlobsApi(doors, doors.blobs).routes()]
+    return [
+        *MessagesApi(doors, feed).routes(),
+        *BlobsApi(doors, doors.blobs).routes(),
+        *DescriptionsApi().routes(),
+    ]
 
 
 def _guarded(
     routes: Sequence[BaseRoute],
+    store: Store,
     *,
     token: str,
     clock: Clock,
@@ -168,6 +185,8 @@ def _guarded(
             answer.headers.update(error.headers)
         return answer
 
+    if doors is not None:
+        routes = [*MetricsApi(doors, store, token).routes(), *routes]
     app = Starlette(
         routes=routes,
         exception_handlers={HTTPException: refuse, AgentCanvasError: refuse, Exception: refuse},

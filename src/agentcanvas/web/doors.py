@@ -21,6 +21,7 @@ from agentcanvas.hub.tokens import Tokens, signing_key, token_id
 from agentcanvas.protocol.dialect import DialectName, Reading, detect
 from agentcanvas.protocol.dialects import DIALECTS
 from agentcanvas.protocol.wire_errors import to_body
+from agentcanvas.web.latency import Latency
 
 _BEARER = "bearer"
 
@@ -49,6 +50,8 @@ class Doors:
         self.clock = clock
         self.limits = hub.limits.message
         self.blobs = blobs
+        self.latency = Latency()
+        self.connections = {"websocket": 0, "http": 0}
         self._seal = seal
         self._keys: dict[str, set[str]] = {}
         self._spoken: dict[str, DialectName] = {}

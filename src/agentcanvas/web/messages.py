@@ -136,7 +136,7 @@ class MessagesApi:
     def __init__(self, doors: Doors, feed: Feed) -> None:
         self._doors = doors
         self._feed = feed
-        self._takers = Takers(doors.hub)
+        self._takers = Takers(doors)
         self._clock: Clock = doors.clock
 
     def routes(self) -> list[Operation]:
@@ -163,7 +163,7 @@ class MessagesApi:
             return outcome
         return self._refusal(outcome, frames.id_in(body, self._doors.limits))
 
-    async def _post_batch(self, principal: Principal, body: bytes) -> Response:
+    async def _post_batch(self, principal: Principal, body: bytes) -> BatchView:
         try:
             messages = [bytes(each) for each in _batch.decode(body)]
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as wrong:
@@ -183,7 +183,7 @@ class MessagesApi:
             )
             for message, outcome in zip(messages, outcomes, strict=True)
         ]
-        return Response(_encode(BatchView(tuple(told))), media_type=JSON)
+        return BatchView(tuple(told))
 
     async def _outcomes(self, principal: Principal, messages: Sequence[bytes]) -> list[Outcome]:
         refused: dict[int, AgentCanvasError] = {}
@@ -195,7 +195,9 @@ class MessagesApi:
                 refused[index] = refusal
             else:
                 admitted.append((found.envelope, found.breaches))
+        began = self._clock.monotonic()
         kept = iter(await (await self._doors.hub.submit(principal, admitted)))
+        self._doors.latency.add(self._clock.monotonic() - began, len(admitted))
         return [refused.get(index) or next(kept) for index in range(len(messages))]
 
     def _refusal(self, error: AgentCanvasError, about: str | None) -> Response:

@@ -38,6 +38,7 @@ class Described(msgspec.Struct, frozen=True):
 
     method: str
     path: str
+    group: str
     name: str
     about: str
     parts: dict[str, Any]
@@ -81,7 +82,8 @@ def operation(
     route = Operation(path, endpoint, methods=[method], name=name)
     about = inspect.getdoc(handler) or ""
     answer = hints.get("return")
-    route.described = Described(method, path, name, about, parts, answer, status)
+    group = type(getattr(handler, "__self__", None)).__name__.removesuffix("Api").lower()
+    route.described = Described(method, path, group or "runs", name, about, parts, answer, status)
     return route
 
 

@@ -113,6 +113,7 @@ class SocketSession:
         try:
             while self._came:
                 batch, self._came = self._came, []
+                began = self._doors.clock.monotonic()
                 refused: list[bytes] = []
                 admitted = self._admitted(batch, refused)
                 ids = [envelope.id for envelope, _ in admitted]
@@ -122,7 +123,7 @@ class SocketSession:
                     return  # whoever hands out says so
                 except AgentCanvasError as failure:
                     outcomes = _all(failure, len(ids))
-                self._beside(self._answer(outcomes, ids, refused, batch))
+                self._beside(self._answer(outcomes, ids, refused, batch, began))
         finally:
             self._handing_in = False
 
@@ -150,6 +151,7 @@ class SocketSession:
         ids: Sequence[str],
         refused: list[bytes],
         batch: Sequence[bytes],
+        began: float,
     ) -> None:
         """Say what became of a batch, once it is on disk."""
         try:
@@ -159,6 +161,7 @@ class SocketSession:
                     kept.append(outcome)
                 else:
                     refused.append(self._doors.refusal(outcome, id_))
+            self._doors.latency.add(self._doors.clock.monotonic() - began, len(ids))
             if kept:
                 await self._say(frames.write_receipts(kept))
             for frame in refused:

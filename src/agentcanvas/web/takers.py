@@ -14,7 +14,8 @@ from contextlib import asynccontextmanager
 from agentcanvas.errors import Replaced
 from agentcanvas.hub.alarm import Timer, ring_at
 from agentcanvas.hub.guard import Principal
-from agentcanvas.hub.hub import Hub, Link
+from agentcanvas.hub.hub import Link
+from agentcanvas.web.doors import Doors
 
 KEPT_S = 60.0
 """How long a connection lasts without a call."""
@@ -32,8 +33,9 @@ class Taker:
 class Takers:
     """All of them."""
 
-    def __init__(self, hub: Hub) -> None:
-        self._hub = hub
+    def __init__(self, doors: Doors) -> None:
+        self._doors = doors
+        self._hub = doors.hub
         self._takers: dict[tuple[str, str], Taker] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -50,6 +52,7 @@ class Takers:
             )
             # Of two first calls at once the later has replaced the earlier, as the hub sees it.
             taker = self._takers[key] = Taker(link)
+            self._count()
         if taker.dropping is not None:
             taker.dropping.cancel()
             taker.dropping = None
@@ -81,8 +84,12 @@ class Takers:
     def _forget(self, key: tuple[str, str], taker: Taker) -> None:
         if self._takers.get(key) is taker:
             del self._takers[key]
+            self._count()
         if taker.dropping is not None:
             taker.dropping.cancel()
+
+    def _count(self) -> None:
+        self._doors.connections["http"] = len(self._takers)
 
     def _drop(self, key: tuple[str, str], taker: Taker) -> None:
         self._forget(key, taker)
