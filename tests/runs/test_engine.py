@@ -137,10 +137,14 @@ async def test_a_task_that_may_change_nothing_is_answered_by_words(
         assert state.result.strip() == "nothing to do"
         assert e.TaskFailed not in {type(entry.event) for entry in entries}
         # A change is judged all the same.
-        run_id = await engine.start(order(solo("echo hello world > greeting.txt")))
+        run_id = await engine.start(
+            order(solo("echo hello world > greeting.txt; seq 9; echo that is all"))
+        )
         await until_it_rests(engine, run_id)
         await judged(engine, run_id, decision="apply")
-        assert (await engine.state(run_id)).tasks["a"].status is TaskStatus.APPLIED
+        state = await engine.state(run_id)
+        assert state.tasks["a"].status is TaskStatus.APPLIED
+        assert state.result.strip().endswith("9\nthat is all"), "others hear all of it"
 
 
 @pytest.mark.req("D20")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, structs
 
 from agentcanvas.errors import ApplyConflict, ApplyError, UnsafePatch
 from agentcanvas.flows.guards import Land
@@ -98,10 +98,16 @@ class Assignment:
                 return self._settled(turn.report.text, proposal=dossier.ref)
             settled = await self.judge(dossier, revision)
             if settled is not None:
-                return settled
+                return self._in_own_words(settled, turn)
             revision += 1
             self._run.meter.spend_turn()
             self._turns += 1
+
+    def _in_own_words(self, settled: Settled, turn: TurnOutcome) -> Settled:
+        """With all that was said, where others read that; a report is told in brief."""
+        if not self._work.optional or settled.fate is Fate.FAILED:
+            return settled
+        return structs.replace(settled, text=turn.report.text)
 
     async def judge_candidate(self, ref: ProposalRef) -> Settled:
         """Have one judged that was handed in earlier; a verdict to revise it is a rejection.

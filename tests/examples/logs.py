@@ -1,0 +1,80 @@
+"""The log of a real run, as the rules of the patterns read it: from what is on disk."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from agentcanvas.flows.check import check
+from agentcanvas.flows.load import read_flow
+from agentcanvas.pattern import Fate, Outcome
+from agentcanvas.patterns.scripted import Said
+from agentcanvas.runs import events as e
+from agentcanvas.runs.board import Posted
+from agentcanvas.runs.journal import STEP, Step
+from agentcanvas.store import Event, Store
+from tests.patterns.team import BY_ID, Log
+
+_ROUND = re.compile(r"/round:(\d+)")
+_WITHIN = re.compile(r"/play_all:\d+/([^/]+)")
+
+
+async def log_of(store: Store, stream: str, flow: Path) -> Log:
+    """What happened in the one interaction of a run, without messages that nobody answers."""
+    rows: list[Event] = []
+    while page := await store.events(after=rows[-1].seq if rows else 0, stream=stream):
+        rows += page
+    (interaction,) = check(read_flow(flow)).sound().interactions
+    pattern = BY_ID[interaction.pattern_id]
+    params = interaction.data.params if interaction.data else {}
+    names = {field.name for field in msgspec.structs.fields(pattern.options)}
+    given = {name: value for name, value in params.items() if name in names}
+    events = [e.from_row(row).event for row in rows if row.kind in e.KINDS]
+    (ended,) = [each for each in events if isinstance(each, e.InteractionEnded)]
+    outcome = Outcome(ended.payload.reason, ended.payload.done, ended.payload.result)
+    said = tuple(_said(rows))
+    return Log(interaction.roles, said, outcome, msgspec.convert(given, pattern.options))
+
+
+def _said(rows: list[Event]) -> Iterator[Said]:
+    events = [e.from_row(row).event for row in rows if row.kind in e.KINDS]
+    ends = {each.payload.turn_id: each.payload for each in events if isinstance(each, e.TurnEnded)}
+    for row in rows:
+        if row.kind == STEP:
+            step = msgspec.json.decode(row.body, type=Step)
+            if re.search(r"/(post|publish):\d+$", step.step):
+                entry = msgspec.json.decode(step.result, type=Posted).entry
+                yield Said("post", _round(step.step), entry.topic, entry.text, by=entry.by)
+        elif row.kind in e.KINDS:
+            yield from _event(e.from_row(row).event, ends)
+
+
+def _event(event: e.RunEvent, ends: dict[str, e.TurnDone]) -> Iterator[Said]:
+    match event:
+        case e.TurnStarted(payload=turn) if turn.turn_id in ends:
+            end = ends[turn.turn_id]
+            yield Said(
+                "task" if turn.task_id else "ask",
+                _round(turn.turn_id),
+                turn.to,
+                turn.text,
+                _heard(end.text),
+                Fate.DONE if end.ok else Fate.FAILED,
+                within="/".join(_WITHIN.findall(turn.turn_id)),
+            )
+        case e.Noted(payload=note):
+            yield Said("note", 0, text=note.entry, reply=", ".join(note.sources))
+
+
+def _round(step: str) -> int:
+    found = _ROUND.findall(step)
+    return int(found[-1]) if found else 0
+
+
+def _heard(text: str) -> str:
+    """What others hear of an answer: of a report in six parts its intent."""
+    lines = text.strip().splitlines()
+    return lines[1] if lines[:1] == ["1. Intent"] else text.strip()
