@@ -17,18 +17,17 @@ from typing import Any
 import anyio
 import mcp_types as types
 import msgspec
-import uvicorn
 from mcp.server import Server, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
 from agentcanvas import _version
 from agentcanvas.agents.tools import Tools, Used
+from agentcanvas.app.quiet_server import QuietServer
 
 NAME = "agentcanvas"
 PATH = "/mcp"
 _TOKEN_BYTES = 32
 _UNAUTHORIZED = -32001
-_GRACE_S = 1
 
 INSTRUCTIONS = (
     "You are a member of a team. Use these tools to ask other members, to say how you get on, and "
@@ -105,7 +104,7 @@ async def open_member_server() -> AsyncIterator[MemberServer]:
     app = members.server.streamable_http_app(
         streamable_http_path=PATH, json_response=True, stateless_http=True
     )
-    web = _Web(app)
+    web = QuietServer(app, ws="none")
     raised: Exception | None = None
     async with members.server.session_manager.run():
         serving = asyncio.create_task(web.serve([listener]), name="agentcanvas member tools")
@@ -114,38 +113,8 @@ async def open_member_server() -> AsyncIterator[MemberServer]:
         except Exception as error:  # noqa: BLE001 - raised again below, outside their task group
             raised = error
         finally:
-            web.told_to_end.set()
+            web.end()
             with anyio.CancelScope(shield=True):
                 await serving
     if raised is not None:
         raise raised
-
-
-class _Web(uvicorn.Server):
-    """uvicorn on somebody else's event loop, woken by an event instead of ten times a second."""
-
-    def __init__(self, app: Any) -> None:
-        self.told_to_end = asyncio.Event()
-        super().__init__(
-            uvicorn.Config(
-                app,
-                loop="none",
-                lifespan="off",
-                ws="none",
-                log_config=None,
-                log_level="error",
-                access_log=False,
-                proxy_headers=False,
-                server_header=False,
-                timeout_graceful_shutdown=_GRACE_S,
-            )
-        )
-
-    async def main_loop(self) -> None:
-        """Wait to be told to end."""
-        await self.told_to_end.wait()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leave signals to whoever owns the process."""
-        yield

@@ -21,11 +21,11 @@ import anyio
 import anyio.to_thread
 import httpx
 import msgspec
-import uvicorn
 
 from agentcanvas import _version
 from agentcanvas.app.browser_key import browser_key
 from agentcanvas.app.hub import OpenHub
+from agentcanvas.app.quiet_server import QuietServer
 from agentcanvas.app.workspace import FOLDER
 from agentcanvas.clock import Clock
 from agentcanvas.errors import ResourceError, StoreBusy
@@ -166,7 +166,15 @@ async def serve_app(
         named = f"[{host}]" if ":" in host else host
         url = f"http://{named}:{listener.getsockname()[1]}"
         info = ServerInfo(os.getpid(), url, token, version)
-        server = _Server(app, largest_message)
+        server = QuietServer(
+            app,
+            ws="websockets-sansio",
+            ws_per_message_deflate=False,
+            # What is a little too large is told so; what is far too large is cut off (1009).
+            ws_max_size=2 * largest_message,
+            ws_ping_interval=_PING_S,
+            ws_ping_timeout=_PING_S,
+        )
         serving = asyncio.create_task(server.serve([listener]), name="agentcanvas server")
         try:
             await server.wait_started(serving)
@@ -213,62 +221,6 @@ class _NoFalseAlarm(logging.Filter):
 
 
 logging.getLogger("uvicorn.error").addFilter(_NoFalseAlarm())
-
-
-class _Server(uvicorn.Server):
-    """uvicorn on somebody else's event loop: it neither takes signals nor looks at the clock."""
-
-    def __init__(self, app: web.WebApp, largest_message: int) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app,
-                loop="none",
-                lifespan="off",
-                ws="websockets-sansio",
-                ws_per_message_deflate=False,
-                # What is a little too large is told so; what is far too large is cut off (1009).
-                ws_max_size=2 * largest_message,
-                ws_ping_interval=_PING_S,
-                ws_ping_timeout=_PING_S,
-                log_config=None,
-                log_level="error",
-                access_log=False,
-                proxy_headers=False,
-                server_header=False,
-                date_header=False,
-                timeout_graceful_shutdown=_GRACE_S,
-            )
-        )
-        self._started = asyncio.Event()
-        self._told_to_end = asyncio.Event()
-
-    async def wait_started(self, serving: asyncio.Task[None]) -> None:
-        """Return when requests are taken, or raise what kept them from being taken."""
-        started = asyncio.ensure_future(self._started.wait())
-        try:
-            await asyncio.wait({started, serving}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            started.cancel()
-        if serving.done():
-            await serving
-
-    def end(self) -> None:
-        """Take no more requests, and finish those that are under way."""
-        self._told_to_end.set()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen, and say so."""
-        await super().startup(sockets)
-        self._started.set()
-
-    async def main_loop(self) -> None:
-        """Wait to be told to end; uvicorn's own loop wakes ten times a second to look."""
-        await self._told_to_end.wait()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leave signals to whoever owns the process."""
-        yield
 
 
 # -- listening -----------------------------------------------------------------------------------

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import httpx2
-import openai
 from msgspec import UNSET
 
 from agentcanvas.agents.runtimes.model.conversation import Call, Done, Entry, Reply, Said
 from agentcanvas.agents.runtimes.model.endpoint import Address, Hear, Request
-from agentcanvas.agents.runtimes.model.endpoints import failures
-from agentcanvas.agents.runtimes.model.endpoints.openai_client import client_for, tokens
+from agentcanvas.agents.runtimes.model.endpoints.openai_client import client_for, tokens, told_apart
 from agentcanvas.agents.tools import Tool
 from agentcanvas.protocol.records import Usage
 
@@ -31,18 +28,11 @@ class Chat:
         """Have the model answer, piece by piece."""
         gathering = _Gathering(hear)
         create: Any = self._client.chat.completions.create
-        try:
+        with told_apart():
             async with await create(stream=True, **_body(request)) as stream:
                 async for chunk in stream:
                     gathering.take(chunk)
             return gathering.reply()
-        except openai.APIStatusError as error:
-            raise failures.of_status(error) from error
-        except openai.APIConnectionError as error:
-            timed_out = isinstance(error, openai.APITimeoutError)
-            raise failures.of_connection(error, timed_out=timed_out) from error
-        except (openai.OpenAIError, httpx2.HTTPError, *failures.NOT_UNDERSTOOD) as error:
-            raise failures.of_stream(error) from error
 
 
 def _body(request: Request) -> dict[str, Any]:
