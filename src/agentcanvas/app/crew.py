@@ -36,7 +36,6 @@ from agentcanvas.flows.model import Flow
 from agentcanvas.flows.team import Agent
 from agentcanvas.flows.team import Runtime as Said
 from agentcanvas.hub.client import Connection
-from agentcanvas.hub.redaction import Redactor
 from agentcanvas.protocol.limits import Limits
 from agentcanvas.runs.crew import CrewCall
 from agentcanvas.runs.office import RunOrder
@@ -72,9 +71,7 @@ class LocalCrew:
         *,
         limits: Limits | None = None,
         functions: Mapping[str, Callable[..., Any]] | None = None,
-        redactor: Redactor | None = None,
     ) -> None:
-        self._redactor = redactor or Redactor()
         self._lines = lines
         self._clock = clock
         self._limits = limits or Limits()
@@ -86,7 +83,10 @@ class LocalCrew:
         async with AsyncExitStack() as stack:
             hosts = []
             server = await stack.enter_async_context(open_seats(call))
+            remote = [] if call.replay else remote_agents(call.flow, self._functions)
             for agent in call.flow.agents:
+                if agent.id in remote:
+                    continue
                 self._lines.know(secrets_of(agent.runtime or Said(), os.environ))
                 extension = await stack.enter_async_context(
                     self._lines.extension(agent.id, call.run_id)
@@ -98,6 +98,7 @@ class LocalCrew:
                 for host in hosts:
                     tasks.start_soon(host.serve)
                 try:
+                    await self._lines.wait_for(remote)
                     yield
                 except Exception as error:  # noqa: BLE001 - raised again below
                     raised = error
@@ -113,8 +114,6 @@ class LocalCrew:
         way = WayOut() if call.replay else self._way_out(agent, said)
         is_person = said.kind == "human"
         usual = self._limits.cli_turn
-        for name in said.env:  # whoever gets it may say it
-            self._redactor.know(name, os.environ.get(name, ""))
         return Host(
             Member(
                 id=agent.id,
@@ -231,6 +230,15 @@ def vet_crew(flow: Flow, order: RunOrder, workspace: Path, functions: Container[
         )
 
 
+def remote_agents(flow: Flow, functions: Container[str] = ()) -> list[str]:
+    """Those who come by themselves, over a door of the hub: no host is started for them (D40)."""
+    return [
+        agent.id
+        for agent in flow.agents
+        if agent.id not in functions and agent.runtime and agent.runtime.kind == "remote"
+    ]
+
+
 def secrets_of(said: Said, environ: Mapping[str, str]) -> dict[str, str]:
     """What an agent gets by name, and the keys of models: none of it belongs into a record."""
     names = {*said.env, *((said.key_env,) if said.key_env else ()), *USUAL_KEYS} - NO_SECRETS
@@ -251,12 +259,13 @@ def check_crew(agents: tuple[Agent, ...], workspace: Path, functions: Container[
             "model": said.model,
             "cli": True,
             "human": True,
+            "remote": True,
         }
         if not known.get(said.kind):
             raise FlowError(
                 f"The runtime '{said.kind}' of {agent.id} is not available, or lacks what it "
                 "needs; use cli, command (with command:), script (with script:), python (with "
-                "call:), model (with model:) or human."
+                "call:), model (with model:), human or remote."
             )
         if said.script is not None:
             load_script(workspace / said.script)

@@ -7,7 +7,7 @@ for it is passed on to the host of the run that it belongs to.
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 
 import anyio
@@ -113,6 +113,11 @@ class Lines:
         """Have values kept out of whatever is said in the hub from now on (D37)."""
         for name, value in secrets.items():
             self._hub.redactor.know(name, value)
+
+    async def wait_for(self, agents: Iterable[str]) -> None:
+        """Wait until all of them are connected, however they come (D40)."""
+        for agent in agents:
+            await self._hub.wait_for(agent)
 
     @asynccontextmanager
     async def extension(self, agent: str, session: str) -> AsyncIterator[Extension]:

@@ -83,9 +83,7 @@ async def open_premises(
             hub=hub.hub,
             broker=hub.broker,
             clock=clock,
-            crew=LocalCrew(
-                lines, clock, limits=limits, functions=functions, redactor=hub.hub.redactor
-            ),
+            crew=LocalCrew(lines, clock, limits=limits, functions=functions),
             repertoire=Repertoire.of(PATTERNS),
             advice=lambda flow: advice(flow, os.environ),
             vet=lambda flow, order: vet_crew(flow, order, root, functions or ()),

@@ -36,7 +36,7 @@ from agentcanvas.hub.guard import Principal, PrincipalKind
 from agentcanvas.hub.intake import DEFAULT_SESSION
 from agentcanvas.hub.mailbox import Origin
 from agentcanvas.hub.notices import HUB, notice
-from agentcanvas.hub.presence import Presence
+from agentcanvas.hub.presence import AgentState, Presence
 from agentcanvas.hub.rates import Rates
 from agentcanvas.hub.redaction import Redactor
 from agentcanvas.hub.refusals import Refusals
@@ -84,6 +84,7 @@ class Hub:
         self._refusals = Refusals(store, clock, redactor)
         self._addressing = Addressing(self.sessions, self.rates, redactor, clock, limits)
         self._links: dict[tuple[str, str], Link] = {}
+        self._awaited: dict[str, list[asyncio.Event]] = {}
 
     @classmethod
     @asynccontextmanager
@@ -338,6 +339,23 @@ class Hub:
     async def hear(self, principal: Principal) -> None:
         """Note a sign of life."""
         await self._watch.hear(principal)
+
+    async def greet(self, principal: Principal, capabilities: Iterable[str] = ()) -> None:
+        """Note that somebody is there, whether it stays connected or not."""
+        if principal.kind is not PrincipalKind.AGENT:
+            return
+        self.presence.register(principal.id, capabilities)
+        await self.hear(principal)
+        for waiting in self._awaited.pop(principal.id, ()):
+            waiting.set()
+
+    async def wait_for(self, agent: str) -> None:
+        """Wait until an agent is there."""
+        card = self.presence.card(agent)
+        if card is None or card.state is not AgentState.PRESENT:
+            came = asyncio.Event()
+            self._awaited.setdefault(agent, []).append(came)
+            await came.wait()
 
     async def part(self, link: Link, *, goodbye: bool) -> None:
         """Note the end of a connection; an agent that left is told of to whom it owed something."""

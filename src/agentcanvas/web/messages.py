@@ -317,8 +317,7 @@ class MessagesApi:
 
     async def _recognise(self, query: AgentQuery, headers: AgentHeaders) -> Principal:
         principal = await self._doors.recognise(query.shown(headers))
-        self._doors.hub.presence.register(principal.id)
-        await self._doors.hub.hear(principal)
+        await self._doors.hub.greet(principal)
         return principal
 
 
