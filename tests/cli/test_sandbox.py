@@ -218,3 +218,14 @@ def test_a_folder_that_is_no_workspace_has_nothing_to_clean(
     assert not os.path.lexists(tmp_path / ".agentcanvas")
     assert "nothing to clean up" in given(bare, "clean").stdout
     assert not os.path.lexists(tmp_path / ".agentcanvas")
+
+
+def test_the_list_says_what_sandboxes_take_with_the_largest_folders(
+    desk: Desk, workspace: Path
+) -> None:
+    assert given(desk, "make").exit_code == 0
+    said = given(desk, "list")
+    assert said.exit_code == 0, said.output
+    assert "/g0 " in said.stdout
+    assert said.stdout.splitlines()[-1].endswith("agentcanvas sandbox clean")
+    assert workspace.name not in said.stdout

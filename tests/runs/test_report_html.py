@@ -90,6 +90,7 @@ def full_run(text: str = "Add a health endpoint") -> list[e.Recorded]:
         ("engine", e.ProposalDiscarded, e.Discarded("p-7")),
         ("engine", e.Drew, e.Draw("i1", text, (text, "b"), "a tie")),
         ("coder", e.TaskAnswered, e.Answered("words", text)),
+        ("engine", e.CleaningUp, e.Going(("run_1",), 5_000_000, (e.Folder(text, 9),))),
         ("engine", e.SetupDone, e.Setup(text, "setup.log", (text,))),
         ("engine", e.PartChosen, e.Part("docs", "p-8", "p-7", (FileChoice(text),))),
         ("engine", e.ProposalRechecked, e.Standing("docs", "p-8", "stale", text)),

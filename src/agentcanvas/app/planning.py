@@ -12,8 +12,8 @@ from agentcanvas.app.patterns import KNOWN
 from agentcanvas.errors import AgentCanvasError, ValidationError
 from agentcanvas.flows.bounds import Bound, bounds
 from agentcanvas.flows.load import flow_files
+from agentcanvas.runs.housekeeping import standing_of
 from agentcanvas.runs.office import Office, RunOrder
-from agentcanvas.runs.state import TaskStatus
 from agentcanvas.sandbox.cleanup import USUAL, Keep, Plan, Standing, clean_up, plan_cleanup
 from agentcanvas.sandbox.disk import runs_on_disk
 from agentcanvas.web.planning import (
@@ -25,9 +25,6 @@ from agentcanvas.web.planning import (
     PlannedRun,
     Wish,
 )
-
-_UNSETTLED = frozenset({TaskStatus.DISPATCHED, TaskStatus.IN_REVIEW, TaskStatus.REVISING})
-
 
 _NO_REQUEST = "Say what is to be done: the request is empty."
 
@@ -98,15 +95,11 @@ class WorkspacePlanner:
 
 async def standings(office: Office, root: Path) -> dict[str, Standing]:
     """Where the runs on this disk stand; one that the office does not know is left out."""
-    known = {run.run_id: run for run in await office.runs()}
-    found: dict[str, Standing] = {}
-    for run_id in set(runs_on_disk(root)) & known.keys():
-        tasks = (await office.state(run_id)).tasks.values()
-        is_settled = known[run_id].status.is_over and not any(
-            task.status in _UNSETTLED for task in tasks
-        )
-        found[run_id] = Standing.SETTLED if is_settled else Standing.OPEN
-    return found
+    known = {run.run_id for run in await office.runs()}
+    return {
+        run_id: standing_of(await office.state(run_id))
+        for run_id in sorted(known.intersection(runs_on_disk(root)))
+    }
 
 
 def _bounded(bound: Bound) -> Bounded:

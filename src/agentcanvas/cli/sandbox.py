@@ -22,7 +22,7 @@ from agentcanvas.runs.office import Office
 from agentcanvas.sandbox.cleanup import NOTHING, USUAL, Keep, Plan, clean_up, plan_cleanup
 from agentcanvas.sandbox.confinements.unconfined import Unconfined
 from agentcanvas.sandbox.diff import make_patch
-from agentcanvas.sandbox.disk import in_words, runs_on_disk
+from agentcanvas.sandbox.disk import FolderUse, disk_use, in_words, runs_on_disk
 from agentcanvas.sandbox.generation import (
     Generation,
     edits_since,
@@ -159,6 +159,31 @@ def _meant(root: Path, run: str | None, agent: str | None) -> tuple[str, str]:
     return max(found)[1:]
 
 
+@app.command("list")
+def list_() -> None:
+    """Say what the sandboxes take on the disk, run by run, with the largest folders named."""
+    root = root_here()
+
+    async def work() -> int:
+        use = await disk_use(root)
+        for run in use.runs:
+            print(f"{short(run.run_id)}  {in_words(run.bytes):>9}  {_largest(run.largest)}")
+        for size, what in (
+            (use.pool, "the pool of trees for new sandboxes"),
+            (use.trash, "what a clean-up has left to remove"),
+        ):
+            if size:
+                print(f"{what}  {in_words(size)}")
+        print(f"{in_words(use.bytes)} in all. Free some of it with: agentcanvas sandbox clean")
+        return ExitCode.DONE
+
+    finish(work)
+
+
+def _largest(uses: Sequence[FolderUse]) -> str:
+    return ", ".join(f"{one_line(use.path)} {in_words(use.bytes)}" for use in uses)
+
+
 @app.command()
 def clean(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
@@ -205,8 +230,7 @@ def _announce(plan: Plan, *, dry_run: bool) -> None:
         why = f"  {one_line(run.reason)}" if run.reason else ""
         print(f"stays  {short(run.run_id)}  {in_words(run.bytes)}{why}")
     for gone in plan.going:
-        largest = ", ".join(f"{one_line(use.path)} {in_words(use.bytes)}" for use in gone.largest)
-        print(f"goes   {short(gone.run_id)}  {in_words(gone.frees)}  {largest}")
+        print(f"goes   {short(gone.run_id)}  {in_words(gone.frees)}  {_largest(gone.largest)}")
     if plan.pool:
         print(f"goes   the pool of trees for new sandboxes  {in_words(plan.pool)}")
     if plan.trash:

@@ -28,7 +28,7 @@ from agentcanvas.errors import (
 from agentcanvas.hub.guard import is_agent
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.runs import events as e
-from agentcanvas.runs import history, shelf, transcripts, windows
+from agentcanvas.runs import history, housekeeping, shelf, transcripts, windows
 from agentcanvas.runs.carrying_out import (
     SYSTEM,
     CarryingOut,
@@ -45,6 +45,7 @@ from agentcanvas.runs.shown import ShownProposal, Side
 from agentcanvas.runs.snapshots import WORTH_KEEPING, Snapshots
 from agentcanvas.runs.state import RunState, RunStatus
 from agentcanvas.runs.tail import Tail
+from agentcanvas.sandbox.cleanup import Plan, Standing
 from agentcanvas.sandbox.paths import sanitised
 from agentcanvas.sandbox.pick import Picked
 from agentcanvas.sandbox.selection import find_repository
@@ -383,9 +384,32 @@ class Engine:
         if running.stop_reason:
             end = e.End(running.stop_reason, done=False)
         if end is not None:
+            going = await self._tidied(log)
             await self._end(log, end)
+            if going is not None:
+                self._tasks.start_soon(housekeeping.carry_out, self._with.workspace, going)
         elif (await self.state(log.run_id)).status is RunStatus.RUNNING:
             await log.write(e.RunInterrupted(actor="engine", provenance=SYSTEM))
+
+    async def _tidied(self, log: Logbook) -> Plan | None:
+        """Give up what a run needs no more, and announce which old runs go (D15)."""
+        workspace = self._with.workspace
+        state = await self.state(log.run_id)
+        own = housekeeping.standing_of(state, is_ending=True)
+        try:
+            if own is Standing.SETTLED:
+                await housekeeping.retire(workspace, log.run_id)
+            standings = {
+                run_id: housekeeping.standing_of(await self.state(run_id))
+                for run_id in self._streams
+            }
+            going = await housekeeping.plan(workspace, {**standings, log.run_id: own})
+        except (AgentCanvasError, OSError):
+            return None  # a disk that cannot be read; that must not keep a run from ending
+        if not going.going:
+            return None
+        await log.write(housekeeping.announcement(going))
+        return going
 
     async def _end(self, log: Logbook, end: e.End) -> None:
         """Say why it ended, and take away what was asked of anybody and what came too late."""

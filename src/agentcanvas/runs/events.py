@@ -255,6 +255,21 @@ class Setup(Wire, frozen=True):
     notes: tuple[str, ...] = ()
 
 
+class Folder(Wire, frozen=True):
+    """A folder of the workspace, and what it takes in bytes."""
+
+    path: str
+    bytes: int
+
+
+class Going(Wire, frozen=True):
+    """Old runs whose sandboxes are removed, what that frees in bytes, and where most of it is."""
+
+    runs: tuple[str, ...]
+    frees: int
+    largest: tuple[Folder, ...] = ()
+
+
 class Note(Wire, frozen=True):
     """Something worth keeping, and where it comes from."""
 
@@ -448,6 +463,12 @@ class SetupDone(_Event, frozen=True, kw_only=True, tag="setup_done"):
     payload: Setup
 
 
+class CleaningUp(_Event, frozen=True, kw_only=True, tag="cleaning_up"):
+    """Sandboxes of old runs are about to be removed; proposals stay (D15)."""
+
+    payload: Going
+
+
 class Noted(_Event, frozen=True, kw_only=True, tag="noted"):
     """Something was put on record."""
 
@@ -527,6 +548,7 @@ RunEvent = (
     | ProposalDiscarded
     | PartChosen
     | SetupDone
+    | CleaningUp
     | ProposalRechecked
     | Noted
     | MemberAsked

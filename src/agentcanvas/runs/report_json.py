@@ -49,6 +49,7 @@ from agentcanvas.runs.report_parts import (
     VerdictPart,
 )
 from agentcanvas.runs.state import RunState, RunStatus, TaskState, TaskStatus, fold
+from agentcanvas.sandbox.disk import in_words
 
 
 def json_report(recorded: Sequence[e.Recorded]) -> bytes:
@@ -290,6 +291,7 @@ _TEXTS: Final[dict[type, Callable[[Any, RunState], str]]] = {
     e.TaskFailed: lambda failure, _: failure.reason,
     e.TaskAnswered: lambda answered, _: answered.summary,
     e.ProposalDiscarded: lambda discarded, _: discarded.proposal_id,
+    e.CleaningUp: lambda going, _: f"{in_words(going.frees)}: {', '.join(going.runs)}",
     e.SetupDone: lambda setup, _: "; ".join((setup.command, *setup.notes)),
     e.PartChosen: lambda part, _: ", ".join(choice.path for choice in part.chosen),
     e.ProposalRechecked: lambda now, _: "; ".join(

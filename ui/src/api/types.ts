@@ -361,6 +361,31 @@ export interface SetupDone {
   readonly payload: Setup;
 }
 
+/** A folder of the workspace, and what it takes in bytes. */
+export interface Folder {
+  readonly path: string;
+  readonly bytes: number;
+}
+
+/** Old runs whose sandboxes are removed, what that frees in bytes, and where most of it is. */
+export interface Going {
+  readonly runs: readonly string[];
+  readonly frees: number;
+  readonly largest?: readonly Folder[];
+}
+
+/** Sandboxes of old runs are about to be removed; proposals stay (D15). */
+export interface CleaningUp {
+  readonly event: "cleaning_up";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Going;
+}
+
 /** How a waiting proposal stands in the workspace of now: clean, merges, stale or conflicts. */
 export interface Standing {
   readonly taskId: string;
@@ -1218,6 +1243,7 @@ export type RunEvent =
   | ProposalDiscarded
   | PartChosen
   | SetupDone
+  | CleaningUp
   | ProposalRechecked
   | Noted
   | MemberAsked

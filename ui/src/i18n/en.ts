@@ -127,6 +127,7 @@ export const en = {
   "item.taskAnswered": "{task} answered: {summary}",
   "item.drew": "Drew {choice}: {why}",
   "item.among": "Among",
+  "item.cleaning": "Cleans up {count} old run: frees {size}; proposals stay|Cleans up {count} old runs: frees {size}; proposals stay",
   "item.setup": "Set up with {command}",
   "item.partChosen": "{task}: only a part is wanted, of {count} file|{task}: only a part is wanted, of {count} files",
   "item.rechecked": "{task}: now {fitness}",

@@ -126,6 +126,7 @@ export const ko: Readonly<Record<keyof Catalogue, string>> = {
   "item.taskAnswered": "{task} 답변: {summary}",
   "item.drew": "뽑음 {choice}: {why}",
   "item.among": "후보",
+  "item.cleaning": "오래된 실행 {count}개 정리: {size} 확보, 제안은 유지",
   "item.setup": "{command}(으)로 준비함",
   "item.partChosen": "{task}: 파일 {count}개 중 일부만 선택",
   "item.rechecked": "{task}: 현재 {fitness}",

@@ -126,6 +126,7 @@ export const zh: Readonly<Record<keyof Catalogue, string>> = {
   "item.taskAnswered": "{task} 已答复：{summary}",
   "item.drew": "抽取 {choice}：{why}",
   "item.among": "候选",
+  "item.cleaning": "清理 {count} 个旧运行，释放 {size}；提案保留",
   "item.setup": "已用 {command} 完成准备",
   "item.partChosen": "{task}：只需要 {count} 个文件中的一部分",
   "item.rechecked": "{task}：现在为 {fitness}",

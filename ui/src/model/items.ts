@@ -237,6 +237,11 @@ function quiet(event: Recorded, name: Naming, t: Translate): Line | null {
     }
     case "proposal_discarded":
       return line(event, { icon: "no", text: t("item.discarded", { proposal: event.payload.proposalId }) });
+    case "cleaning_up": {
+      const { runs, frees, largest = [] } = event.payload;
+      const text = t("item.cleaning", { count: runs.length, size: `${(frees / 1e6).toFixed(1)} MB` });
+      return line(event, { icon: "note", text, details: fileList(largest.map(({ path }) => path), t) });
+    }
     case "setup_done": {
       const { command, notes = [] } = event.payload;
       return line(event, { icon: "base", text: t("item.setup", { command }), details: fileList(notes, t) });

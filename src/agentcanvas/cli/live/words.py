@@ -13,6 +13,7 @@ from agentcanvas.protocol.person import PersonAsk
 from agentcanvas.runs import events as e
 from agentcanvas.runs.office import RunSummary
 from agentcanvas.runs.state import RunStatus, TaskStatus
+from agentcanvas.sandbox.disk import in_words
 
 _FILES_NAMED = 4
 _THOUSAND = 1000
@@ -136,7 +137,7 @@ def _told_of_run(event: e.RunEvent, view: RunView) -> str:
         case e.TurnEnded(actor=actor, payload=done):
             return _told_of_answer(one_line(view.name_of(actor), 40), done)
         case _:
-            return _told_of_notice(event, view) or _told_of_life(event)
+            return _told_of_notice(event, view) or _told_of_disk(event) or _told_of_life(event)
 
 
 def _told_of_notice(event: e.RunEvent, view: RunView) -> str:
@@ -145,11 +146,6 @@ def _told_of_notice(event: e.RunEvent, view: RunView) -> str:
             return f"Waiting for {one_line(asked.person, 40)}: {one_line(asked.question)}"
         case e.GenerationTaken(payload=base) if set(base.files) - set(view.landed):
             return f"The workspace has changed: {files(base.files)}"
-        case e.SetupDone(payload=setup):
-            notes = "".join(f" {one_line(note, 200)}" for note in setup.notes)
-            return (
-                f"Set up with: {one_line(setup.command)} (its words: {one_line(setup.log)}){notes}"
-            )
         case e.Noted(payload=note):
             return f"Note: {one_line(note.entry)}"
         case e.Drew(payload=draw):
@@ -172,6 +168,23 @@ def _told_among_members(event: e.RunEvent, view: RunView) -> str:
             return f"{who} answers {whom}: {one_line(reply.text, 100)}"
         case e.TeamPosted(payload=posted):
             return f"{who} on the board, {one_line(posted.topic, 40)}: {one_line(posted.text)}"
+        case _:
+            return ""
+
+
+def _told_of_disk(event: e.RunEvent) -> str:
+    match event:
+        case e.CleaningUp(payload=going):
+            mostly = ", ".join(
+                f"{one_line(folder.path, 80)} {in_words(folder.bytes)}" for folder in going.largest
+            )
+            what = f"Cleans up {count(len(going.runs), 'old run')}: frees {in_words(going.frees)}"
+            return f"{what}{f' (mostly {mostly})' if mostly else ''}; proposals stay"
+        case e.SetupDone(payload=setup):
+            notes = "".join(f" {one_line(note, 200)}" for note in setup.notes)
+            return (
+                f"Set up with: {one_line(setup.command)} (its words: {one_line(setup.log)}){notes}"
+            )
         case _:
             return ""
 
