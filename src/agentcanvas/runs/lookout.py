@@ -51,6 +51,8 @@ class Lookout:
         self._radar = Radar(workspace)
         self._watched: dict[str, _Watched] = {}
         self._told: dict[str, e.Standing] = {}
+        self._gone: set[str] = set()
+        """Waits no longer, but the radar, which works in a thread, does not know yet."""
         self._lock = anyio.Lock()
 
     @asynccontextmanager
@@ -61,7 +63,8 @@ class Lookout:
         try:
             yield
         finally:
-            self._forget(_name(ref))
+            self._watched.pop(_name(ref), None)
+            self._gone.add(_name(ref))
 
     async def watch(
         self, task_id: str, ref: ProposalRef, *, told: e.Standing | None = None
@@ -80,8 +83,8 @@ class Lookout:
                 under = await load_generation(self.workspace, ref.run_id, checked_on)
             else:
                 under = base
-            async with self._lock:
-                await anyio.to_thread.run_sync(self._radar.watch, seen)
+            async with self._radar_at_rest() as radar:
+                await anyio.to_thread.run_sync(radar.watch, seen)
         except AgentCanvasError:
             return
         if told is not None:
@@ -95,13 +98,13 @@ class Lookout:
         """
         if not self._watched:
             return
-        async with self._lock:
+        async with self._radar_at_rest() as radar:
             try:
-                outlooks = await self._radar.recheck()
+                outlooks = await radar.recheck()
                 edited = await self._edited()
             except AgentCanvasError:
                 return
-            meetings = self._radar.collisions()
+            meetings = radar.collisions()
             news = [self._news(outlook, edited, meetings) for outlook in outlooks]
         for run_id, standing in filter(None, news):
             event = e.ProposalRechecked(
@@ -109,18 +112,23 @@ class Lookout:
             )
             await self._tell(run_id, event)
 
-    def standing(self, ref: ProposalRef) -> tuple[Outlook | None, tuple[Collision, ...]]:
+    async def standing(self, ref: ProposalRef) -> tuple[Outlook | None, tuple[Collision, ...]]:
         """How one stood when it was looked at last, and whom it meets."""
         name = _name(ref)
         watched = self._watched.get(name)
         if watched is None:
             return None, ()
-        met = [one for one in self._radar.collisions() if name in one.proposals]
+        async with self._radar_at_rest() as radar:
+            met = [one for one in radar.collisions() if name in one.proposals]
         return watched.outlook, tuple(met)
 
-    def _forget(self, name: str) -> None:
-        self._watched.pop(name, None)
-        self._radar.forget(name)
+    @asynccontextmanager
+    async def _radar_at_rest(self) -> AsyncIterator[Radar]:
+        """The radar for this caller alone, without those that wait no longer."""
+        async with self._lock:
+            while self._gone:
+                self._radar.forget(self._gone.pop())
+            yield self._radar
 
     async def _edited(self) -> dict[Path, tuple[str, ...]]:
         """What differs now from each ground that checks ran on, by the folder of that ground."""

@@ -94,7 +94,7 @@ class Showing:
         if ask.proposal is not UNSET and ask.proposal != kept.proposal_id:
             asked = await shelf.take(self._workspace, ask.run_id, ask.proposal)
         await self._lookout.look_again()
-        outlook, overlaps = self._lookout.standing(asked.ref)
+        outlook, overlaps = await self._lookout.standing(asked.ref)
         origin = asked.folder.proposal.derived_from
         evidence = asked.evident.evidence if asked.evident else None
         return msgspec.structs.replace(
