@@ -10,7 +10,16 @@ deadline is late, and a limit ends whatever verb meets it. Time is virtual: an a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import contextmanager
 from copy import copy
 from typing import Any, TypeVar
 
@@ -46,6 +55,9 @@ Script = Callable[[str, str], Reply]
 Person = Callable[[str, bytes], bytes | None]
 """What a person makes of a title and a value as JSON: the same, another one, or None: declined."""
 
+Typed = Callable[[str, str, object], Reply]
+"""The same for a question with a form: the form, or the choices there are."""
+
 Seconds = Callable[[str, str], float]
 """How long somebody takes for a message."""
 
@@ -76,6 +88,9 @@ class _World:
 
     def __init__(self, script: Script, seconds: Seconds, patterns: Iterable[Pattern]) -> None:
         self.script = script
+        self.typed: Typed | None = None
+        self.form: object = None
+        """What the answer to the question under way is to look like."""
         self.seconds = seconds
         self.patterns = {pattern.id: pattern for pattern in patterns}
         self.record: list[Said] = []
@@ -130,7 +145,8 @@ class ScriptedStage:
     ``verdicts`` are the fates of candidates by their id, DONE if not named; ``memory`` is what
     ``recall`` looks through; ``turns`` is a limit after which nothing more is asked. ``patterns``
     are those that ``play`` knows. ``rate_limit_per_min`` counts the messages from one to another
-    that need no answer; what is over it waits, or is refused with ``refuse``.
+    that need no answer; what is over it waits, or is refused with ``refuse``. ``typed`` answers in
+    place of the script where a form is asked for.
     """
 
     def __init__(
@@ -150,8 +166,10 @@ class ScriptedStage:
         rate_limit_per_min: int | None = None,
         refuse: bool = False,
         patterns: Iterable[Pattern] = (),
+        typed: Typed | None = None,
     ) -> None:
         self._world = _World(script, seconds, patterns)
+        self._world.typed = typed
         self._measures = list(measures)
         self._person = person
         self._verdicts = verdicts or {}
@@ -221,7 +239,8 @@ class ScriptedStage:
         """Read the reply as ``form``; a breach is asked for once more, then it is a failure."""
 
         async def put(message: str) -> Answer[T]:
-            return _read(form, await self.ask(to, message))
+            with self._in_form(form):
+                return _read(form, await self.ask(to, message))
 
         return await _twice(put, message)
 
@@ -229,7 +248,8 @@ class ScriptedStage:
         """Read the reply as one of the choices; a breach is asked for once more."""
 
         async def put(message: str) -> Answer[str]:
-            answer = await self.ask(to, message)
+            with self._in_form(tuple(choices)):
+                answer = await self.ask(to, message)
             if not answer.done:
                 return _without_value(answer)
             choice = read_choice(answer.text, choices)
@@ -265,7 +285,8 @@ class ScriptedStage:
 
     async def ask_all_for(self, form: type[T], asks: Sequence[Ask]) -> tuple[Answer[T], ...]:
         """Read each reply as ``form``; those that broke it are asked once more afterwards."""
-        answers = [_read(form, answer) for answer in await self.ask_all(asks)]
+        with self._in_form(form):
+            answers = [_read(form, answer) for answer in await self.ask_all(asks)]
         broken = [i for i, each in enumerate(answers) if each.done and each.value is None]
         if broken and self._ended is None:
             again = [
@@ -274,7 +295,9 @@ class ScriptedStage:
                 )
                 for i in broken
             ]
-            for index, answer in zip(broken, await self.ask_all(again), strict=True):
+            with self._in_form(form):
+                second = await self.ask_all(again)
+            for index, answer in zip(broken, second, strict=True):
                 answers[index] = _read(form, answer)
         return tuple(map(_failed_without_value, answers))
 
@@ -288,7 +311,8 @@ class ScriptedStage:
         for each in to:
             self._world.now_ms = begun
             due_ms = begun + within_ms
-            answers.append(_read(form, self._one_of_many(Ask(each, call), due_ms)))
+            with self._in_form(form):
+                answers.append(_read(form, self._one_of_many(Ask(each, call), due_ms)))
             longest = max(longest, self._world.now_ms)
         self._world.now_ms = longest
         return self._as_far_as_it_came([_failed_without_value(answer) for answer in answers])
@@ -485,12 +509,27 @@ class ScriptedStage:
             self._note(verb, ask.to, ask.message, "late", fate=Fate.TIMED_OUT, at_ms=begun)
             return Answer(ask.to, "", Fate.TIMED_OUT, "late")
         self._world.now_ms = over_ms
-        reply = self._world.script(ask.to, ask.message)
+        reply = self._reply(ask)
         answer: Answer[None] = Answer(ask.to, reply) if isinstance(reply, str) else reply
         self._note(verb, ask.to, ask.message, answer.text, fate=answer.fate, at_ms=begun)
         if ask.land or ask.work is None or answer.proposal is not None or not answer.done:
             return answer
         return msgspec.structs.replace(answer, proposal=self._candidate(ask.to))
+
+    def _reply(self, ask: Ask) -> Reply:
+        world = self._world
+        if world.typed is not None and world.form is not None:
+            return world.typed(ask.to, ask.message, world.form)
+        return world.script(ask.to, ask.message)
+
+    @contextmanager
+    def _in_form(self, form: object) -> Iterator[None]:
+        """Nothing here waits, so whatever is asked inside is asked in this form."""
+        self._world.form = form
+        try:
+            yield
+        finally:
+            self._world.form = None
 
     def _deliver(self, verb: str, to: str, message: str, by: str) -> Receipt:
         sent = self._sent.setdefault((by, to), [])
