@@ -176,6 +176,11 @@ def with_wishes(composed: Composed, wishes: Wishes) -> Composed:
     return Composed(made.name, made.text, made.flow, composed.made_here)
 
 
+def composed_of(name: str, text: str) -> Composed:
+    """A flow that was made from a pattern."""
+    return _composed(name, read_document(text, f"{name}.yaml"))
+
+
 def _composed(name: str, document: Document) -> Composed:
     return Composed(name, document.content.decode(), check(document).sound())
 

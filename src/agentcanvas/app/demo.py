@@ -36,7 +36,7 @@ _WRAPPED: Final = ".txt"
 """Behind the names of the sample's files, so that nobody takes its code for the product's."""
 
 _RECORD: Final = Path(FOLDER) / "demo.json"
-_SHARED: Final = frozenset({"flows", "skills", "patterns", "memory", "MEMORY.md"})
+_SHARED: Final = frozenset({"flows", "skills", "patterns", "prompts", "memory", "MEMORY.md"})
 """What of the workspace's own folder may be somebody's work."""
 
 _IDENTITY: Final = (

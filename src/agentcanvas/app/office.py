@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from agentcanvas.app.crew import LocalCrew, vet_crew
 from agentcanvas.app.hub import OpenHub, open_hub
 from agentcanvas.app.lines import Lines
+from agentcanvas.app.patterns import repertoire_here
 from agentcanvas.app.planning import WorkspacePlanner
 from agentcanvas.app.remote import RemoteOffice
 from agentcanvas.app.server import PORT, ServerInfo, find_server, serve_beside
@@ -25,7 +26,6 @@ from agentcanvas.runs.carrying_out import Equipment
 from agentcanvas.runs.engine import Engine
 from agentcanvas.runs.logs import CollaborationLog, InteractionLog, RunLog
 from agentcanvas.runs.office import Office
-from agentcanvas.runs.repertoire import Repertoire
 from agentcanvas.runs.transcripts import TranscriptLog
 from agentcanvas.sandbox.pick import Picked, pick
 from agentcanvas.store import Store
@@ -84,7 +84,7 @@ async def open_premises(
             broker=hub.broker,
             clock=clock,
             crew=LocalCrew(lines, clock, limits=limits, functions=functions),
-            repertoire=Repertoire.of(PATTERNS),
+            repertoire=repertoire_here(root, os.environ, PATTERNS),
             advice=lambda flow: advice(flow, os.environ),
             vet=lambda flow, order: vet_crew(flow, order, root, functions or ()),
         )

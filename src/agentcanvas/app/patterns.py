@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
 
+from agentcanvas.app.own_patterns import own_patterns
+from agentcanvas.app.trust import trust_of
+from agentcanvas.app.workspace import FOLDER
+from agentcanvas.errors import FlowError
+from agentcanvas.flows.axes import (
+    ConsensusThreshold,
+    JudgeDecision,
+    MaxRounds,
+    QualityGate,
+    Termination,
+    TimeoutMs,
+    Topology,
+)
 from agentcanvas.flows.catalogue import CATALOGUE
-from agentcanvas.flows.pattern_info import Case, Cost, Patterns
-from agentcanvas.pattern import Pattern, Size
+from agentcanvas.flows.pattern_info import Case, Cost, PatternInfo, Patterns, RoleInfo
+from agentcanvas.pattern import Ends, Pattern, Size
 from agentcanvas.patterns import PATTERNS as RUNNABLE
+from agentcanvas.patterns.wording import WORDING, Wording
 from agentcanvas.runs.budget import most_turns_a_task
+from agentcanvas.runs.repertoire import Repertoire
 
+PROMPTS: Final = "prompts"
 _MESSAGES_A_TURN = 2
+_LONGEST_PROMPT = 64_000
 
 
 def worst_case(pattern: Pattern) -> Callable[[Case], Cost]:
@@ -34,10 +52,13 @@ def worst_case(pattern: Pattern) -> Callable[[Case], Cost]:
     return worst
 
 
-def _options(pattern: Pattern, params: Any) -> msgspec.Struct:
+def _options(pattern: Pattern, params: Mapping[str, Any]) -> msgspec.Struct:
     names = {field.name for field in msgspec.structs.fields(pattern.options)}
     given = {name: value for name, value in params.items() if name in names}
-    return msgspec.convert(given, pattern.options)
+    try:
+        return msgspec.convert(given, pattern.options)
+    except msgspec.ValidationError as wrong:
+        raise FlowError(f"{pattern.id} cannot take these params: {wrong}") from None
 
 
 _WORST: Final = {pattern.id: worst_case(pattern) for pattern in RUNNABLE}
@@ -49,3 +70,64 @@ KNOWN: Final[Patterns] = MappingProxyType(
     }
 )
 """Every pattern of the specification; those that run here with their worst case."""
+
+
+def repertoire_here(
+    root: Path, environ: Mapping[str, str], built_in: Iterable[Pattern] = RUNNABLE
+) -> Repertoire:
+    """Our patterns and the user's, with the prompts as the user has them."""
+    ours = {pattern.id: pattern for pattern in built_in}
+    own = own_patterns(root, environ, frozenset(ours))
+    infos = dict(KNOWN) | {name: info_of(pattern) for name, pattern in own.patterns.items()}
+    return Repertoire.of(
+        [*ours.values(), *own.patterns.values()],
+        infos=infos,
+        words=words_here(root, environ),
+        texts=own.texts,
+        refused=own.refused,
+    )
+
+
+def info_of(pattern: Pattern) -> PatternInfo:
+    """What a flow has to know of a pattern that no specification lists; it says so itself.
+
+    Beside what every pattern has, it may have ``topologies``, ``edges`` between its roles,
+    ``ends`` and ``needs_timeout``.
+    """
+    topologies = getattr(pattern, "topologies", ("p2p",))
+    return PatternInfo(
+        pattern.id,
+        tuple(Topology(name) for name in topologies),
+        tuple(
+            RoleInfo(role.name, role.least, role.most, role.system, role.writes)
+            for role in pattern.roles
+        ),
+        tuple(getattr(pattern, "edges", ())),
+        _terminations(getattr(pattern, "ends", Ends(rounds=3))),
+        needs_timeout=bool(getattr(pattern, "needs_timeout", False)),
+        worst_case=worst_case(pattern),
+    )
+
+
+def _terminations(ends: Ends) -> tuple[Termination, ...]:
+    found: list[Termination] = []
+    if ends.rounds is not None:
+        found.append(MaxRounds(ends.rounds))
+    if ends.judge:
+        found.append(JudgeDecision())
+    if ends.consensus is not None:
+        found.append(ConsensusThreshold(ends.consensus))
+    found += [QualityGate(gate.metric, gate.op, gate.value) for gate in ends.gates]
+    if ends.timeout_ms is not None:
+        found.append(TimeoutMs(ends.timeout_ms))
+    return tuple(found)
+
+
+def words_here(root: Path, environ: Mapping[str, str]) -> Wording:
+    """The prompts, a user's own from ``.agentcanvas/prompts/`` before ours (D43: once trusted)."""
+    folder = root / FOLDER / PROMPTS
+    files = sorted(folder.glob("*.md")) if folder.is_dir() else []
+    if not files or not trust_of(root, environ).may_run:
+        return WORDING
+    own = {path.stem: path.read_text("utf-8", "replace")[:_LONGEST_PROMPT] for path in files}
+    return WORDING.over(own)

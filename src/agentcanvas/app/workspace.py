@@ -23,6 +23,7 @@ IGNORED: Final = """\
 !/flows/
 !/skills/
 !/patterns/
+!/prompts/
 !/MEMORY.md
 !/memory/
 !/cassettes/

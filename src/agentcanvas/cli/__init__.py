@@ -28,6 +28,7 @@ COMMANDS = {
     "init": "agentcanvas.cli.init",
     "login": "agentcanvas.cli.login",
     "message": "agentcanvas.cli.message",
+    "pattern": "agentcanvas.cli.pattern",
     "proposals": "agentcanvas.cli.proposals",
     "report": "agentcanvas.cli.report",
     "resume": "agentcanvas.cli.resume",

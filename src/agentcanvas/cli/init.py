@@ -25,6 +25,7 @@ from agentcanvas.errors import AgentCanvasError, FlowError, ResourceError
 from agentcanvas.flows.catalogue import CATALOGUE
 from agentcanvas.flows.document import Document, read_document
 from agentcanvas.flows.load import SUFFIXES, flow_files, load_flow, save_flow
+from agentcanvas.flows.pattern_info import Patterns
 from agentcanvas.flows.starters import STARTERS, starter
 from agentcanvas.flows.trust import TrustDecision
 from agentcanvas.proposals.checks import detect
@@ -109,14 +110,21 @@ class Made(msgspec.Struct, frozen=True):
 
 
 def make_flow(root: Path, name: str, starter_name: str, *, force: bool = False) -> Made:
-    """Write a starter into a workspace; what the user makes here is trusted by that (D43)."""
+    """Write a starter into a workspace."""
+    return write_flow(root, name, starter(starter_name), force=force)
+
+
+def write_flow(
+    root: Path, name: str, text: str, *, force: bool = False, patterns: Patterns = CATALOGUE
+) -> Made:
+    """Write a flow into a workspace; what the user makes here is trusted by that (D43)."""
     path = _free_place(root, _fit_name(name), force=force)
-    document = read_document(starter(starter_name), str(path))
+    document = read_document(text, str(path))
     try:
-        decision = _save_own(root, path, document)
+        decision = _save_own(root, path, document, patterns)
     except ResourceError as wrong:
         # Without a place for the record of what is trusted, the flow is still worth having.
-        save_flow(path, document, CATALOGUE)
+        save_flow(path, document, patterns)
         return Made(path, f"It may not run yet: {one_line(str(wrong), 1_000)}")
     if decision.may_run:
         return Made(path, "You made it, so it is trusted; after a change: agentcanvas trust")
@@ -151,9 +159,9 @@ def _free_place(root: Path, name: str, *, force: bool) -> Path:
     return path
 
 
-def _save_own(root: Path, path: Path, document: Document) -> TrustDecision:
+def _save_own(root: Path, path: Path, document: Document, patterns: Patterns) -> TrustDecision:
     own = OwnFile(root, path.relative_to(root).as_posix(), os.environ)
-    save_flow(path, document, CATALOGUE)
+    save_flow(path, document, patterns)
     return own.trust(document.content, SystemClock())
 
 

@@ -14,6 +14,7 @@ from agentcanvas.agents.cassette import Tape, tape_folder
 from agentcanvas.app.composing import (
     Composed,
     Wishes,
+    composed_of,
     flow_for,
     flow_named,
     names_a_flow,
@@ -209,6 +210,17 @@ def run(
     finish(lambda: start(order, detach=detach))
 
 
+def run_text(
+    name: str, text: str, request: str, *, as_json: bool, no_input: bool, auto_approve: bool
+) -> None:
+    """Run a flow that is a text and no file, and watch it."""
+    order = RunOrder(flow="", flow_text="", request="", approve_plan=True)
+    wishes = Wishes(auto_approve=auto_approve)
+    start = _Start([request], None, wishes, Manner(json=as_json, no_input=no_input), named=True)
+    start.composed = composed_of(name, text)
+    finish(lambda: start(order, detach=False))
+
+
 class _Start:
     """From the words of a command line to a run."""
 
@@ -227,6 +239,8 @@ class _Start:
         self._manner = manner
         self._named = named
         self._root = root_here()
+        self.composed: Composed | None = None
+        """What to run, where that is known already."""
 
     async def __call__(self, order: RunOrder, *, detach: bool) -> int:
         composed, request = await self._meant()
@@ -270,6 +284,8 @@ class _Start:
 
     async def _meant(self) -> tuple[Composed, str]:
         """The flow and the request; a flow without a request brings its own, or it is asked for."""
+        if self.composed is not None:
+            return self.composed, self._words[0]
         match self._words:
             case [request] if not self._named and not names_a_flow(self._root, request):
                 return flow_for(request, self._command, os.environ, self._wishes), request

@@ -6,6 +6,7 @@ The same sub-graph is a whole flow, for ``agentcanvas pattern new-flow``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from string import ascii_lowercase
 from typing import Any, Final
 
@@ -43,9 +44,13 @@ class Subgraph(Struct, frozen=True, kw_only=True, rename="camel"):
     interaction: Interaction
 
 
-def subgraph(info: PatternInfo) -> Subgraph:
-    """The sub-graph of a pattern, with as many agents as it takes to see how it works."""
-    nodes = tuple(node for role in info.roles for node in _nodes(role))
+def subgraph(info: PatternInfo, counts: Mapping[str, int] | None = None) -> Subgraph:
+    """The sub-graph of a pattern, with as many agents as it takes to see how it works.
+
+    ``counts`` says for some roles how many there are to be.
+    """
+    said = counts or {}
+    nodes = tuple(node for role in info.roles for node in _nodes(role, said.get(role.name)))
     agents = tuple(_agent(info, node) for node in nodes if not node.built_in)
     interaction = _interaction(info, nodes)
     settled = _settled(info, agents, interaction)
@@ -68,11 +73,13 @@ def template(info: PatternInfo) -> dict[str, Any]:
     return plain
 
 
-def flow_of(info: PatternInfo) -> dict[str, Any]:
+def flow_of(info: PatternInfo, counts: Mapping[str, int] | None = None) -> dict[str, Any]:
     """A whole flow that runs the pattern, as plain data for a YAML file."""
-    found = subgraph(info)
+    found = subgraph(info, counts)
     plain = _plain(Flow(version="0.2", agents=found.agents, interactions=(found.interaction,)))
     plain["version"] = 0.2
+    for agent in plain["agents"]:
+        agent["runtime"] = {"kind": "cli", **agent["runtime"]}
     return plain
 
 
@@ -81,14 +88,21 @@ def _plain(value: Struct) -> dict[str, Any]:
     return decoded
 
 
-def _nodes(role: RoleInfo) -> list[Node]:
-    built_in = role.system and role.name not in _BY_AGENTS
-    count = 1 if role.most == 1 else max(role.least, _TWO)
-    ends = [""] if count == 1 else [f"_{letter}" for letter in ascii_lowercase[:count]]
+def _nodes(role: RoleInfo, said: int | None) -> list[Node]:
+    built_in = role.system and role.name not in _BY_AGENTS and said is None
+    count = said or (1 if role.most == 1 else max(role.least, _TWO))
+    ends = [""] if count == 1 else [f"_{name}" for name in _letters(count)]
     return [
         Node(id=f"{role.name}{end}", plays=role.name, system=role.system, built_in=built_in)
         for end in ends
     ]
+
+
+def _letters(count: int) -> list[str]:
+    """a, b, … z, and then figures."""
+    if count <= len(ascii_lowercase):
+        return list(ascii_lowercase[:count])
+    return [str(number) for number in range(1, count + 1)]
 
 
 def _agent(info: PatternInfo, node: Node) -> Agent:

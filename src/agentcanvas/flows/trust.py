@@ -21,7 +21,9 @@ from msgspec import Struct, field
 
 from agentcanvas.errors import FlowError
 
-FOLDERS: Final = tuple(f".agentcanvas/{name}" for name in ("flows", "patterns", "skills", "hooks"))
+FOLDERS: Final = tuple(
+    f".agentcanvas/{name}" for name in ("flows", "patterns", "prompts", "skills", "hooks")
+)
 FILES: Final = ("agentcanvas.yaml", ".agentcanvas/mcp.json", ".agentcanvas/mcp.yaml", ".mcp.json")
 _MOST_FILES: Final = 10_000
 _MOST_BYTES: Final = 64 * 1024 * 1024

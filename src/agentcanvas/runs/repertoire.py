@@ -34,6 +34,8 @@ class Repertoire:
     infos: Patterns
     words: Wording = WORDING
     texts: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Patterns of the user that may not be played, and why."""
 
     @classmethod
     def of(
@@ -43,14 +45,18 @@ class Repertoire:
         infos: Patterns = CATALOGUE,
         words: Wording = WORDING,
         texts: Mapping[str, str] | None = None,
+        refused: Mapping[str, str] | None = None,
     ) -> Repertoire:
         """Patterns by their id; ``texts`` are the sources of those not imported as usual."""
         known = {pattern.id: pattern for pattern in patterns}
-        sources = {name: source_of(pattern) for name, pattern in known.items()}
-        return cls(known, infos, words, sources | dict(texts or {}))
+        given = dict(texts or {})
+        sources = {name: source_of(pattern) for name, pattern in known.items() if name not in given}
+        return cls(known, infos, words, sources | given, refused or {})
 
     def pattern(self, name: str) -> Pattern:
         """A pattern that can be played, or what there is instead."""
+        if name in self.refused:
+            raise FlowError(f"The pattern {name} is refused: {self.refused[name]}.")
         if name not in self.patterns:
             known = ", ".join(sorted(self.patterns))
             raise FlowError(f"The pattern {name} cannot be run yet; there is {known}.")

@@ -76,7 +76,7 @@ class Simulation(msgspec.Struct, frozen=True, rename="camel"):
     minutes: float
 
 
-class _Crowd:
+class Crowd:
     """The agents of one run."""
 
     def __init__(self, kinds: Mapping[str, Kind], workers: Sequence[str], seed: int) -> None:
@@ -190,7 +190,7 @@ def simulate(
     async def play_all() -> None:
         nonlocal done, ms
         for number in range(runs):
-            crowd = _Crowd(kinds, workers, seed * 1_000_003 + number)
+            crowd = Crowd(kinds, workers, seed * 1_000_003 + number)
             stage = ScriptedStage(
                 crowd.say,
                 typed=crowd.fill,

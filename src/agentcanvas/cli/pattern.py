@@ -1,0 +1,343 @@
+"""``agentcanvas pattern``: look at ways of working together, try them for nothing, use one."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from agentcanvas.app.patterns import repertoire_here
+from agentcanvas.app.workspace import find_root
+from agentcanvas.cli.init import say_next, write_flow
+from agentcanvas.cli.live.clean import one_line
+from agentcanvas.errors import FlowError
+from agentcanvas.flows.bounds import bounds
+from agentcanvas.flows.emit import lines
+from agentcanvas.flows.model import Flow
+from agentcanvas.flows.pattern_info import PatternInfo
+from agentcanvas.flows.problem import did_you_mean
+from agentcanvas.flows.subgraph import flow_of, subgraph, template
+from agentcanvas.pattern import Pattern
+from agentcanvas.runs.repertoire import Repertoire
+from agentcanvas.runs.scene import ends_of
+from agentcanvas.runs.simulation import Kind, Simulation, simulate
+
+app = typer.Typer(
+    no_args_is_help=True, help="Ways of working together: look, simulate, make a flow, run one."
+)
+
+_BAR: Final = 30
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Name = Annotated[str, typer.Argument(metavar="ID", help="The pattern, such as debate_judge.")]
+Players = Annotated[
+    list[str] | None,
+    typer.Option("--players", metavar="ROLE=N", help="How many play a role; repeatable."),
+]
+Params = Annotated[
+    list[str] | None,
+    typer.Option("--param", metavar="KEY=VALUE", help="An option of the pattern; repeatable."),
+]
+
+
+@app.command("list")
+def list_(as_json: AsJson = False) -> None:
+    """List the patterns that run here, your own included."""
+    here = _here()
+    told = [_told(here, name) for name in here.patterns]
+    if as_json:
+        print(_json(told))
+        return
+    width = max(len(each["id"]) for each in told)
+    for each in told:
+        line = Text(f"{each['id']:<{width}}  ", style="cyan")
+        line.append(f"{each['gist']}", "default")
+        _console().print(line)
+    for name, reason in here.refused.items():
+        _console().print(Text(f"\n{name} is refused: ", style="red").append(reason, "default"))
+    print("\nMore about one: agentcanvas pattern show ID")
+
+
+@app.command()
+def show(name: Name, as_json: AsJson = False) -> None:
+    """Show a pattern: its roles, options, ends, and the most it can need."""
+    here = _here()
+    pattern, info = _find(here, name)
+    found = subgraph(info)
+    if as_json:
+        print(_json(_told(here, name) | {"template": template(info)}))
+        return
+    console = _console()
+    console.print(Text(found.label, style="bold"))
+    console.print(one_line(_doc(pattern).replace("``", ""), 2_000))
+    duties = {role.name: role.duty for role in pattern.roles}
+    console.print(Text("\nroles", style="dim"))
+    for role in info.roles:
+        marks = [
+            m for m, on in (("system node", role.system), ("changes files", role.writes)) if on
+        ]
+        words = f"{role.count}; {duties.get(role.name, '')}" + "".join(f" ({m})" for m in marks)
+        console.print(Text(f"  {role.name:<16} ", style="cyan").append(words, "default"))
+    console.print(Text("\noptions (data.params)", style="dim"))
+    for key, value in msgspec.to_builtins(pattern.options()).items():
+        console.print(Text(f"  {key:<16} ", style="cyan").append(json.dumps(value), "default"))
+    console.print(Text("\nends", style="dim"))
+    for end in msgspec.to_builtins(info.termination):
+        console.print(Text(f"  {_end(end)}"))
+    most = bounds(
+        Flow(version="0.2", agents=found.agents, interactions=(found.interaction,)), here.infos
+    )
+    console.print(
+        f"\nAt most {most.total.turns:,} turns with {_team(info)}."
+        if most.total.turns is not None
+        else "\nIts turns have no bound of their own; give it budgets."
+    )
+    print(f"\nTry it:     agentcanvas pattern simulate {name} --agents noisy:0.7")
+    print(f"Use it:     agentcanvas pattern new-flow {name}")
+
+
+@app.command("new-flow")
+def new_flow(
+    name: Name,
+    flow: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="The flow's name; the pattern's if none.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over a flow of that name.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a flow that runs a pattern, to change as you like."""
+    here = _here()
+    _, info = _find(here, name)
+    root = find_root(Path.cwd())
+    made = write_flow(root, flow or name, _flow_text(info), force=force, patterns=here.infos)
+    if as_json:
+        print(_json({"flow": made.path.stem, "file": made.shown}))
+        return
+    print(f"Made {made.shown}: {subgraph(info).label} with {_team(info)}.")
+    print(made.about_trust)
+    say_next(root, made.path, ("flow bounds {name}", "what can it need at most?"))
+
+
+@app.command("simulate")
+def simulate_(
+    name: Name,
+    *,
+    agents: Annotated[
+        str,
+        typer.Option(
+            metavar="KIND",
+            help="Who plays: noisy:0.7 (right with that probability), noisy:0.7:3 (three different "
+            "wrong answers), perfect, failing:0.2; or by role: judge=perfect,debater=noisy:0.6.",
+        ),
+    ] = "noisy:0.7",
+    runs: Annotated[int, typer.Option(min=1, max=1_000_000, help="How often.")] = 1_000,
+    seed: Annotated[int, typer.Option(help="The same seed says the same.")] = 0,
+    players: Players = None,
+    param: Params = None,
+    as_json: AsJson = False,
+) -> None:
+    """Play a pattern many times with simulated agents: what comes of it, at which cost.
+
+    Nothing is asked of a model, nothing is written. It is a model of independent errors, not of
+    language: use it to choose between patterns and sizes of a team before you pay for one.
+    """
+    here = _here()
+    pattern, info = _find(here, name)
+    cast = _cast(info, _pairs(players, "--players"))
+    kinds = _kinds(agents, cast)
+    given: dict[str, Any] = _typed_params(param)
+    if "choices" in {each.name for each in msgspec.structs.fields(pattern.options)}:
+        given.setdefault("choices", ["answer-right", "answer-wrong"])
+    found = simulate(
+        pattern,
+        cast,
+        kinds,
+        here.options(name, given),
+        ends=ends_of(info.termination),
+        runs=runs,
+        seed=seed,
+        patterns=tuple(here.patterns.values()),
+    )
+    if as_json:
+        told = {"pattern": name, "players": cast, "agents": agents, "seed": seed}
+        print(_json(told | msgspec.to_builtins(found)))
+        return
+    who = ", ".join(f"{len(agents)} {role}" for role, agents in cast.items() if agents)
+    print(f"{name}: {runs:,} runs with {who}; {agents}, seed {seed}\n")
+    _print_simulation(found)
+
+
+@app.command()
+def run(
+    name: Name,
+    request: Annotated[str, typer.Argument(metavar="REQUEST", help="What is to be done.")],
+    *,
+    command: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CMD",
+            help="Every agent is this command, which reads its message on standard input; your "
+            "coding CLI if not given.",
+        ),
+    ] = None,
+    players: Players = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one event a line.")] = False,
+    no_input: Annotated[
+        bool, typer.Option("--no-input", help="Never ask in this terminal.")
+    ] = False,
+    auto_approve: Annotated[
+        bool, typer.Option("--auto-approve", help="Land what passes the checks without asking.")
+    ] = False,
+) -> None:
+    """Run a pattern once, without making a flow of it first."""
+    from agentcanvas.cli.run import run_text  # noqa: PLC0415 - only this command needs it
+
+    here = _here()
+    _, info = _find(here, name)
+    counts = _pairs(players, "--players")
+    text = _flow_text(info, command=command, players=counts)
+    run_text(name, text, request, as_json=as_json, no_input=no_input, auto_approve=auto_approve)
+
+
+# What the commands speak of -----------------------------------------------------------------------
+
+
+def _here() -> Repertoire:
+    return repertoire_here(find_root(Path.cwd()), os.environ)
+
+
+def _find(here: Repertoire, name: str) -> tuple[Pattern, PatternInfo]:
+    if name not in here.patterns:
+        raise FlowError(f"There is no pattern {name}; {did_you_mean(name, list(here.patterns))}.")
+    return here.patterns[name], here.info(name)
+
+
+def _told(here: Repertoire, name: str) -> dict[str, Any]:
+    pattern, info = _find(here, name)
+    return {
+        "id": name,
+        "gist": (type(pattern).__doc__ or "").strip().partition("\n")[0],
+        "label": subgraph(info).label,
+        "topologies": [each.value for each in info.topologies],
+        "roles": [
+            {"name": role.name, "count": role.count, "system": role.system, "writes": role.writes}
+            for role in info.roles
+        ],
+        "options": msgspec.to_builtins(pattern.options()),
+        "termination": msgspec.to_builtins(info.termination),
+    }
+
+
+def _doc(pattern: Pattern) -> str:
+    import inspect  # noqa: PLC0415 - slow to import, and only one command needs it
+
+    module = inspect.getmodule(type(pattern))
+    return " ".join((getattr(module, "__doc__", "") or "").split())
+
+
+def _end(end: dict[str, Any]) -> str:
+    more = ", ".join(f"{key} {value}" for key, value in end.items() if key != "type")
+    return f"{end['type']} {more}".strip()
+
+
+def _team(info: PatternInfo) -> str:
+    found = subgraph(info)
+    return ", ".join(node.id for node in found.nodes if not node.built_in)
+
+
+def _flow_text(
+    info: PatternInfo, *, command: str | None = None, players: dict[str, int] | None = None
+) -> str:
+    plain = flow_of(info, players or {})
+    if command:
+        for agent in plain["agents"]:
+            where = agent["runtime"].get("cwdMode")
+            agent["runtime"] = {"kind": "command", "command": command}
+            if where:
+                agent["runtime"]["cwdMode"] = where
+    head = f"# {subgraph(info).label}. What each part means: agentcanvas pattern show {info.id}\n"
+    return head + lines(plain, 0) + "\n"
+
+
+def _cast(info: PatternInfo, counts: dict[str, int]) -> dict[str, tuple[str, ...]]:
+    known = [role.name for role in info.roles]
+    for role in counts:
+        if role not in known:
+            raise FlowError(f"{info.id} has no role {role}; {did_you_mean(role, known)}.")
+    found = subgraph(info, counts)
+    cast: dict[str, tuple[str, ...]] = {}
+    for node in found.nodes:
+        if not node.built_in:
+            cast[node.plays] = (*cast.get(node.plays, ()), node.id)
+    return cast
+
+
+def _kinds(words: str, cast: dict[str, tuple[str, ...]]) -> dict[str, Kind]:
+    by_role: dict[str, Kind] = {}
+    default = Kind.of("noisy:0.7")
+    for part in words.split(","):
+        role, is_named, kind = part.strip().rpartition("=")
+        if not is_named:
+            default = Kind.of(kind)
+        elif role in cast:
+            by_role[role] = Kind.of(kind)
+        else:
+            raise FlowError(f"Nobody plays {role} here; {did_you_mean(role, list(cast))}.")
+    return {agent: by_role.get(role, default) for role, who in cast.items() for agent in who}
+
+
+def _pairs(given: list[str] | None, option: str) -> dict[str, int]:
+    found = {}
+    for words in given or []:
+        role, _, count = words.partition("=")
+        if not count.isdecimal() or int(count) < 1:
+            raise typer.BadParameter(f"{option} {words}: say ROLE=N, such as evaluator=5")
+        found[role] = int(count)
+    return found
+
+
+def _typed_params(given: list[str] | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for words in given or []:
+        key, is_said, value = words.partition("=")
+        if not is_said:
+            raise typer.BadParameter(f"--param {words}: say KEY=VALUE, such as max_rounds=2")
+        try:
+            found[key] = json.loads(value)
+        except ValueError:
+            found[key] = value
+    return found
+
+
+# As text ------------------------------------------------------------------------------------------
+
+
+def _print_simulation(found: Simulation) -> None:
+    _print_shares("result", found.results, found.runs)
+    _print_shares("ended by", found.reasons, found.runs)
+    print(f"turns     {found.turns:.1f} on average, at most {found.turns_most:,}")
+    print(f"messages  {found.messages:.1f} on average, at most {found.messages_most:,}")
+    print(f"minutes   {found.minutes:.1f} on average, at about half a minute a turn")
+
+
+def _print_shares(title: str, counts: dict[str, int], runs: int) -> None:
+    width = max(map(len, counts), default=0)
+    print(title)
+    for words, count in counts.items():
+        bar = "█" * max(1, round(_BAR * count / runs))
+        _console().print(Text(f"  {words:<{width}}  {count / runs:6.1%}  {bar}"))
+    print()
+
+
+def _console() -> Console:
+    return Console(highlight=False, soft_wrap=True)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2)

@@ -1,0 +1,151 @@
+"""A user's own patterns come in by the same door, and those that could not be resumed do not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agentcanvas.app import own_patterns
+from agentcanvas.app.patterns import repertoire_here
+from agentcanvas.app.trust import trust_now
+from agentcanvas.clock import SystemClock
+from agentcanvas.errors import FlowError
+from agentcanvas.flows.bounds import bounds
+from agentcanvas.flows.check import check
+from agentcanvas.flows.document import read_document
+from agentcanvas.flows.emit import lines
+from agentcanvas.flows.subgraph import flow_of
+from agentcanvas.runs.repertoire import Repertoire
+
+pytestmark = pytest.mark.req("I4", "D4", "D43")
+
+RELAY = '''
+"""relay: one after the other says it on."""
+
+import msgspec
+
+from agentcanvas.pattern import Ends, Most, Outcome, Role
+
+
+class Options(msgspec.Struct, frozen=True):
+    times: int = 1
+
+
+class Relay:
+    """Say it on."""
+
+    id = "relay"
+    options = Options
+    roles = (Role("runner", "says it on", least=2, most=None),)
+    topologies = ("pipeline",)
+    ends = Ends(rounds=2)
+
+    def most(self, size, options):
+        return Most(size.players["runner"] * options.times * size.ask)
+
+    async def run(self, stage, cast, request, options):
+        said = request
+        for runner in cast["runner"] * options.times:
+            said = (await stage.ask(runner, said)).text
+            stage.keep(said)
+        return Outcome("said on", done=True, result=said)
+
+
+PATTERN = Relay()
+'''
+
+
+def here(root: Path, text: str, *, trusted: bool = True) -> Repertoire:
+    folder = root / ".agentcanvas" / "patterns"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "relay.py").write_text(text)
+    if trusted:
+        trust_now(root, os.environ, SystemClock())
+    return repertoire_here(root, os.environ)
+
+
+def test_a_pattern_of_yours_is_one_like_ours(tmp_path: Path) -> None:
+    repertoire = here(tmp_path, RELAY)
+    assert not repertoire.refused
+    text = lines(flow_of(repertoire.info("relay")), 0)
+    flow = check(read_document(text.encode(), "f.yaml"), repertoire.infos).sound()
+    assert bounds(flow, repertoire.infos).total.turns == 2
+    assert len(repertoire.patterns) == 21
+
+
+def test_it_does_not_run_before_it_is_trusted(tmp_path: Path) -> None:
+    repertoire = here(tmp_path, RELAY, trusted=False)
+    assert "agentcanvas trust" in repertoire.refused["relay"]
+    with pytest.raises(FlowError, match="relay is refused: it does not run yet"):
+        repertoire.pattern("relay")
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "says"),
+    [
+        ("import msgspec", "import asyncio\nimport msgspec", "line 4 imports asyncio"),
+        ("import msgspec", "import msgspec\nfrom time import time", "line 5 imports time"),
+        ("import msgspec", "import msgspec (", "it is not Python"),
+        ("import msgspec", "import msgspec\nimport nowhere_at_all", "ModuleNotFoundError"),
+        ("PATTERN = Relay()", "", "it defines no PATTERN"),
+        ('id = "relay"', 'id = "debate_judge"', "there is a pattern debate_judge already"),
+        ("def most(", "def mist(", "most"),
+        (
+            "        said = request\n",
+            "        yield\n        said = request\n",
+            "'return' with value",
+        ),
+        (
+            "        said = request\n",
+            "        self.n = getattr(self, 'n', 0) + 1\n        said = str(self.n)\n",
+            "it diverges on replay: step 1",
+        ),
+        ("* options.times:", "* options.times * 9:", "declares at most 2"),
+        (
+            "        said = request\n",
+            "        while 1: await stage.ask('runner_1', '')\n",
+            "ends",
+        ),
+    ],
+    ids=lambda value: value[:24].strip() if isinstance(value, str) else "",
+)
+def test_what_could_not_be_resumed_or_bounded_is_refused_by_name(
+    tmp_path: Path, was: str, becomes: str, says: str
+) -> None:
+    assert was in RELAY
+    repertoire = here(tmp_path, RELAY.replace(was, becomes))
+    assert says in repertoire.refused["relay"]
+    assert len(repertoire.patterns) == 20, "everything else goes on"
+
+
+def test_one_that_waits_for_nothing_and_never_ends_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_patterns, "_TRIAL_S", 3)
+    loop = RELAY.replace("        said = request\n", "        while True: pass\n")
+    assert "it never ends" in here(tmp_path, loop).refused["relay"]
+
+
+def test_an_edit_while_it_is_open_changes_nothing_that_is_open(tmp_path: Path) -> None:
+    repertoire = here(tmp_path, RELAY)
+    text = lines(flow_of(repertoire.info("relay")), 0)
+    flow = check(read_document(text.encode(), "f.yaml"), repertoire.infos).sound()
+    before = repertoire.fingerprint(flow)
+    edited = here(tmp_path, RELAY.replace("Say it on.", "Say it on!"))
+    assert repertoire.fingerprint(flow) == before
+    assert edited.fingerprint(flow) != before, "a run begun with the other is not gone on with"
+
+
+def test_a_prompt_of_yours_goes_before_ours_once_it_is_trusted(tmp_path: Path) -> None:
+    prompts = tmp_path / ".agentcanvas" / "prompts"
+    prompts.mkdir(parents=True)
+    (prompts / "debate_judge.argue.md").write_text("Argue like a pirate: {request}\n")
+    facts = {"request": "Tabs?"}
+    assert "pirate" not in repertoire_here(tmp_path, os.environ).words.fill(
+        "debate_judge.argue", facts
+    )
+    trust_now(tmp_path, os.environ, SystemClock())
+    words = repertoire_here(tmp_path, os.environ).words
+    assert words.fill("debate_judge.argue", facts) == "Argue like a pirate: Tabs?"

@@ -1,0 +1,133 @@
+"""``agentcanvas pattern`` as a person uses it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from agentcanvas.app.patterns import KNOWN
+from agentcanvas.cli import app
+from agentcanvas.errors import AgentCanvasError
+from agentcanvas.flows.load import load_flow
+from agentcanvas.patterns import PATTERNS
+from agentcanvas.runs import events as e
+from tests.cli.commanding import Desk
+from tests.cli.fake_office import FakeOffice, Played, started
+
+pytestmark = pytest.mark.req("I3", "I4")
+
+IDS = [pattern.id for pattern in PATTERNS]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / ".agentcanvas").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    return tmp_path
+
+
+def give(*words: str) -> Result:
+    return CliRunner().invoke(app, ["pattern", *words])
+
+
+def told(*words: str) -> Any:
+    result = give(*words, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.output)
+
+
+@pytest.mark.usefixtures("here")
+def test_all_twenty_are_listed() -> None:
+    assert [each["id"] for each in told("list")] == IDS
+    text = give("list").output
+    assert all(name in text for name in IDS)
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("name", IDS)
+def test_one_is_shown_with_all_that_it_declares(name: str) -> None:
+    shown = told("show", name)
+    assert shown["template"]["patternId"] == name
+    assert [role["name"] for role in shown["roles"]] == [r.name for r in KNOWN[name].roles]
+    text = give("show", name).output
+    assert shown["label"] in text
+    assert "At most" in text
+
+
+@pytest.mark.usefixtures("here")
+def test_a_name_that_is_not_there_is_guessed() -> None:
+    result = give("show", "debate_jugde")
+    assert isinstance(result.exception, AgentCanvasError)
+    assert "did you mean debate_judge" in str(result.exception)
+
+
+@pytest.mark.req("F1", "I5")
+@pytest.mark.parametrize("name", IDS)
+def test_a_flow_of_it_is_sound_as_it_is_written(here: Path, name: str) -> None:
+    made = told("new-flow", name, "mine")
+    flow = load_flow(here / made["file"], KNOWN)
+    assert flow.interactions[0].pattern_id == name
+    again = give("new-flow", name, "mine")
+    assert "There is a flow mine already" in str(again.exception)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_simulation_says_what_comes_of_it_and_what_it_costs() -> None:
+    words = ["majority_vote_with_tiebreak", "--runs", "200", "--players", "evaluator=5"]
+    found = told("simulate", *words, "--agents", "noisy:0.7")
+    assert found["runs"] == 200
+    assert found["results"]["right"] > found["results"]["wrong"]
+    assert found["turns"] == 5
+    assert found == told("simulate", *words, "--agents", "noisy:0.7"), "the same seed"
+    text = give("simulate", *words).output
+    assert "5 evaluator" in text
+    assert "ended by" in text
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--agents", "loud"], "is no simulated agent"),
+        (["--agents", "jugde=perfect"], "Nobody plays jugde here; did you mean judge"),
+        (["--players", "juge=2"], "has no role juge; did you mean judge"),
+        (["--param", 'max_rounds="many"'], "cannot take these params"),
+    ],
+)
+def test_what_cannot_be_simulated_is_said(words: list[str], says: str) -> None:
+    result = give("simulate", "debate_judge", "--runs", "2", *words)
+    assert isinstance(result.exception, AgentCanvasError)
+    assert says in str(result.exception)
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("words", [["--players", "judge"], ["--param", "x"]])
+def test_a_slip_on_the_command_line_is_explained(words: list[str]) -> None:
+    result = give("simulate", "debate_judge", *words)
+    assert result.exit_code == 2
+    assert "such as" in result.output
+
+
+def test_a_pattern_runs_without_a_flow_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".agentcanvas").mkdir()
+    desk, office = Desk(tmp_path, monkeypatch), FakeOffice(begin=_done)
+    desk.give(
+        office, "pattern", "run", "debate_judge", "Tabs?", "--command", "my-agent", "--no-input"
+    )
+    (order,) = office.orders
+    assert order.request == "Tabs?"
+    assert "patternId: debate_judge" in order.flow_text
+    assert order.flow_text.count("command: my-agent") == 3
+
+
+def _done(run: Played) -> None:
+    run.tell(started("Tabs?"))
+    end = e.End("judge_decision: for", done=True, result="Tabs")
+    run.tell(e.RunEnded(actor="engine", provenance=e.Provenance.SYSTEM, payload=end))
