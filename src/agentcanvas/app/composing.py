@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from agentcanvas.app.clis import AUTO, choose
-from agentcanvas.app.patterns import KNOWN
+from agentcanvas.app.patterns import KNOWN, infos_here
 from agentcanvas.app.trust import trust_of
 from agentcanvas.errors import FlowError, PermissionDenied
 from agentcanvas.flows import emit
@@ -24,6 +24,7 @@ from agentcanvas.flows.edit import updated
 from agentcanvas.flows.guards import PERSON
 from agentcanvas.flows.load import SUFFIXES, find_flow, flow_files, read_flow
 from agentcanvas.flows.model import Flow
+from agentcanvas.flows.pattern_info import Patterns
 from agentcanvas.flows.team import NetworkMode, Runtime
 
 COMMAND_SETTING: Final = "AGENTCANVAS_COMMAND"
@@ -63,6 +64,8 @@ class Composed(Struct, frozen=True):
     text: str
     flow: Flow
     made_here: bool = False
+    patterns: Patterns = KNOWN
+    """What it may name."""
 
     @property
     def template(self) -> str:
@@ -77,7 +80,7 @@ class Composed(Struct, frozen=True):
     @property
     def limits(self) -> str:
         """The worst case in one sentence (D19)."""
-        most = bounds(self.flow, KNOWN).total
+        most = bounds(self.flow, self.patterns).total
         named = {"turns": most.turns, "messages": most.messages, "minutes": most.minutes}
         parts = [f"{value:g} {name}" for name, value in named.items() if value is not None]
         tokens = "no limit on tokens" if most.tokens is None else f"{most.tokens:,} tokens"
@@ -95,7 +98,7 @@ def flow_named(root: Path, here: Path, name: str, environ: Mapping[str, str]) ->
     if not (name.endswith(SUFFIXES) and path.is_file()):
         path = find_flow(root, name)
     _refuse_untrusted(root, path, environ)
-    return _composed(path.stem, read_flow(path))
+    return _composed(path.stem, read_flow(path), infos_here(root, environ))
 
 
 def flow_for(
@@ -172,17 +175,18 @@ def with_wishes(composed: Composed, wishes: Wishes) -> Composed:
     said = {name: value for name, value in budgets.items() if value is not None}
     if said:
         data["budgets"] = {**data.get("budgets", {}), **said}
-    made = _composed(composed.name, updated(document, data))
-    return Composed(made.name, made.text, made.flow, composed.made_here)
+    made = _composed(composed.name, updated(document, data), composed.patterns)
+    return Composed(made.name, made.text, made.flow, composed.made_here, composed.patterns)
 
 
-def composed_of(name: str, text: str) -> Composed:
+def composed_of(name: str, text: str, patterns: Patterns) -> Composed:
     """A flow that was made from a pattern."""
-    return _composed(name, read_document(text, f"{name}.yaml"))
+    return _composed(name, read_document(text, f"{name}.yaml"), patterns)
 
 
-def _composed(name: str, document: Document) -> Composed:
-    return Composed(name, document.content.decode(), check(document).sound())
+def _composed(name: str, document: Document, patterns: Patterns = KNOWN) -> Composed:
+    flow = check(document, patterns).sound()
+    return Composed(name, document.content.decode(), flow, patterns=patterns)
 
 
 def _network(said: str) -> str | dict[str, Any]:

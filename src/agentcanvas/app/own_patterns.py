@@ -77,6 +77,11 @@ def own_patterns(root: Path, environ: Mapping[str, str], taken: frozenset[str]) 
     return own
 
 
+def has_own(root: Path) -> bool:
+    """Whether there is anything beside our patterns; nothing of it is run to find out."""
+    return any((root / FOLDER / "patterns").glob("*.py")) or bool(entry_points(group=GROUP))
+
+
 def _in_files(root: Path, environ: Mapping[str, str], own: Own) -> Iterator[tuple[str, str, Any]]:
     folder = root / FOLDER / "patterns"
     files = sorted(folder.glob("*.py")) if folder.is_dir() else []

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from agentcanvas.app.own_patterns import own_patterns
+from agentcanvas.app.own_patterns import has_own, own_patterns
 from agentcanvas.app.trust import trust_of
 from agentcanvas.app.workspace import FOLDER
 from agentcanvas.errors import FlowError
@@ -86,6 +86,13 @@ def repertoire_here(
         texts=own.texts,
         refused=own.refused,
     )
+
+
+def infos_here(root: Path, environ: Mapping[str, str]) -> Patterns:
+    """What a flow of this workspace may name; quick where nobody has patterns of their own."""
+    if has_own(root):
+        return repertoire_here(root, environ).infos
+    return KNOWN
 
 
 def info_of(pattern: Pattern) -> PatternInfo:

@@ -8,7 +8,6 @@ from pathlib import Path
 import anyio.to_thread
 
 from agentcanvas.app.composing import COMMAND_SETTING, Composed, flow_for, flow_named
-from agentcanvas.app.patterns import KNOWN
 from agentcanvas.errors import AgentCanvasError, ValidationError
 from agentcanvas.flows.bounds import Bound, bounds
 from agentcanvas.flows.load import flow_files
@@ -81,7 +80,7 @@ class WorkspacePlanner:
             composed = flow_for(request, wish.command or None, os.environ)
         if not request:
             raise ValidationError(_NO_REQUEST)
-        most = bounds(composed.flow, KNOWN)
+        most = bounds(composed.flow, composed.patterns)
         order = RunOrder(
             flow=composed.name,
             flow_text=composed.text,

@@ -6,6 +6,7 @@ Nothing here runs a flow, so none of it asks for trust.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from agentcanvas.app.patterns import KNOWN
+from agentcanvas.app.patterns import infos_here
 from agentcanvas.app.workspace import find_root
 from agentcanvas.cli.init import From, Starter, make_flow, say_next, shown
 from agentcanvas.cli.live.clean import clean, one_line
@@ -28,6 +29,7 @@ from agentcanvas.flows.document import Document
 from agentcanvas.flows.guards import PERSON, Budgets
 from agentcanvas.flows.load import FLOWS, SUFFIXES, find_flow, flow_files, read_flow
 from agentcanvas.flows.model import Flow
+from agentcanvas.flows.pattern_info import Patterns
 from agentcanvas.flows.problem import Problem
 from agentcanvas.flows.settle import Settled, SettledReview, settle
 from agentcanvas.flows.starters import STARTERS
@@ -35,7 +37,6 @@ from agentcanvas.flows.team import Agent, CwdMode
 
 app = typer.Typer(no_args_is_help=True, help="Make, show and check flows: who works together, how.")
 
-_PATTERNS: Final = KNOWN
 _MINUTE_MS: Final = 60_000
 _LONGEST: Final = 2_000
 
@@ -90,7 +91,7 @@ def show(
         _print_text(document)
         return
     flow = _sound(checked)
-    settled = settle(flow, _PATTERNS)
+    settled = settle(flow, _patterns())
     if as_json:
         told = {
             "name": path.stem,
@@ -145,7 +146,7 @@ def check_(
 def bounds_(name: Name, as_json: AsJson = False) -> None:
     """Show the most that a flow can need before it ends, and what has no bound."""
     path = _find(name)
-    found = bounds(_sound(_examined(path)[1]), _PATTERNS)
+    found = bounds(_sound(_examined(path)[1]), _patterns())
     if as_json:
         print(_json({"name": path.stem, **msgspec.to_builtins(found)}))
         return
@@ -175,7 +176,7 @@ def _find(name: str) -> Path:
 
 def _examined(path: Path) -> tuple[Document, Checked]:
     document = read_flow(Path(shown(path)))
-    return document, check(document, _PATTERNS)
+    return document, check(document, _patterns())
 
 
 def _sound(checked: Checked) -> Flow:
@@ -214,6 +215,10 @@ def _problem(problem: Problem) -> dict[str, Any]:
 # As text ----------------------------------------------------------------------------------------
 
 
+def _patterns() -> Patterns:
+    return infos_here(find_root(Path.cwd()), os.environ)
+
+
 def _plain(text: str) -> str:
     return one_line(text, _LONGEST)
 
@@ -250,7 +255,7 @@ def _print_text(document: Document) -> None:
 def _gist(flow: Flow | None) -> tuple[str, str]:
     if flow is None:
         return "", ""
-    return str(len(flow.agents)), ", ".join(each.label for each in settle(flow, _PATTERNS))
+    return str(len(flow.agents)), ", ".join(each.label for each in settle(flow, _patterns()))
 
 
 def _row(agent: Agent) -> tuple[str, str, str, str]:

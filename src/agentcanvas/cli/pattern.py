@@ -202,7 +202,15 @@ def run(
     _, info = _find(here, name)
     counts = _pairs(players, "--players")
     text = _flow_text(info, command=command, players=counts)
-    run_text(name, text, request, as_json=as_json, no_input=no_input, auto_approve=auto_approve)
+    run_text(
+        name,
+        text,
+        request,
+        patterns=here.infos,
+        as_json=as_json,
+        no_input=no_input,
+        auto_approve=auto_approve,
+    )
 
 
 # What the commands speak of -----------------------------------------------------------------------

@@ -28,6 +28,7 @@ from agentcanvas.cli.live.terminal import Terminal, console_here
 from agentcanvas.cli.live.watching import Manner, Watching
 from agentcanvas.cli.live.words import quoted
 from agentcanvas.cli.offices import finish, misused, root_here
+from agentcanvas.flows.pattern_info import Patterns
 from agentcanvas.runs.events import TurnStarted
 from agentcanvas.runs.office import Office, RunOrder
 
@@ -211,13 +212,20 @@ def run(
 
 
 def run_text(
-    name: str, text: str, request: str, *, as_json: bool, no_input: bool, auto_approve: bool
+    name: str,
+    text: str,
+    request: str,
+    *,
+    patterns: Patterns,
+    as_json: bool,
+    no_input: bool,
+    auto_approve: bool,
 ) -> None:
     """Run a flow that is a text and no file, and watch it."""
     order = RunOrder(flow="", flow_text="", request="", approve_plan=True)
     wishes = Wishes(auto_approve=auto_approve)
     start = _Start([request], None, wishes, Manner(json=as_json, no_input=no_input), named=True)
-    start.composed = composed_of(name, text)
+    start.composed = composed_of(name, text, patterns)
     finish(lambda: start(order, detach=False))
 
 
