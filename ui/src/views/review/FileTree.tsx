@@ -1,0 +1,93 @@
+import { Folder, MessageSquare } from "lucide-react";
+import { useT } from "../../i18n/index.ts";
+import { type LeftOut, chosenOf } from "../../model/review/choice.ts";
+import { plain } from "../../model/review/odd.ts";
+import type { FilePatch } from "../../model/review/patch.ts";
+import { type Seen, hasChanged, isSeen } from "../../model/review/seen.ts";
+import { treeOf } from "../../model/review/tree.ts";
+
+interface Props {
+  readonly files: readonly FilePatch[];
+  readonly current: number;
+  readonly seen: Seen;
+  readonly leftOut: LeftOut;
+  /** How much is said about each file, by path. */
+  readonly said: ReadonlyMap<string, number>;
+  readonly onGo: (file: number) => void;
+  readonly onSeen: (file: FilePatch, is: boolean) => void;
+}
+
+const LETTERS = { added: "A", deleted: "D", modified: "M", renamed: "R" } as const;
+
+export function FileTree({ files, current, seen, leftOut, said, onGo, onSeen }: Props) {
+  const t = useT();
+  return (
+    <nav className="review-tree" aria-label={t("review.tree")} data-panel="files">
+      <ul>
+        {treeOf(files).map((branch) => {
+          const style = { paddingLeft: 12 + branch.depth * 12 };
+          if (branch.kind === "folder") {
+            return (
+              <li key={`d ${branch.path}`} className="tree-folder" style={style}>
+                <Folder size={14} aria-hidden /> <span className="ellipsis">{plain(branch.name)}</span>
+              </li>
+            );
+          }
+          const file = files[branch.file];
+          if (!file) return null;
+          const name = plain(branch.name);
+          return (
+            <li
+              key={`f ${file.path}`}
+              className="tree-file"
+              style={style}
+              data-status={file.status}
+              data-seen={isSeen(seen, file) || undefined}
+              data-chosen={chosenOf(leftOut, file)}
+              data-current={branch.file === current || undefined}
+            >
+              <input
+                type="checkbox"
+                checked={isSeen(seen, file)}
+                aria-label={t("review.seenFile", { file: plain(file.path) })}
+                title={hasChanged(seen, file) ? t("review.changedFile") : undefined}
+                onChange={(event) => {
+                  onSeen(file, event.target.checked);
+                }}
+              />
+              <button
+                type="button"
+                className="tree-name"
+                aria-current={branch.file === current ? "true" : undefined}
+                title={file.from === undefined ? plain(file.path) : `${plain(file.from)} → ${plain(file.path)}`}
+                onClick={() => {
+                  onGo(branch.file);
+                }}
+              >
+                <span className="tree-letter" data-status={file.status} title={t(`review.file.${file.status}`)}>
+                  {LETTERS[file.status]}
+                </span>
+                <span className="ellipsis">{name}</span>
+                {hasChanged(seen, file) && <span className="tree-new" title={t("review.changedFile")} />}
+              </button>
+              {(said.get(file.path) ?? 0) > 0 && (
+                <span className="badge" title={t("review.said", { count: said.get(file.path) ?? 0 })}>
+                  <MessageSquare size={11} aria-hidden /> {said.get(file.path)}
+                </span>
+              )}
+              <span className="delta num">
+                {file.binary ? (
+                  <span className="subtle">{t("review.binary")}</span>
+                ) : (
+                  <>
+                    <span data-tone="ok">+{file.added}</span> <span data-tone="danger">−{file.removed}</span>
+                  </>
+                )}
+              </span>
+            </li>
+          );
+        })}
+      </ul>
+    </nav>
+  );
+}

@@ -1,0 +1,75 @@
+import { useMemo } from "react";
+import type { Recorded } from "../../api/types.ts";
+import { useT } from "../../i18n/index.ts";
+import { plain } from "../../model/review/odd.ts";
+import { type Mark, trailOf } from "../../model/review/trail.ts";
+import { type Names, clockTime, nameOf, titleOf } from "../../model/words.ts";
+import { addressOf } from "../../shell/route.ts";
+import { usePatch } from "./data.ts";
+import { Visible } from "./Visible.tsx";
+import type { Reviewed } from "./reviewed.ts";
+
+interface Props {
+  readonly reviewed: Reviewed;
+  readonly work: readonly Recorded[];
+  readonly names: Names;
+}
+
+/** From the task to the verdict, for the file that is looked at. */
+export function Trail({ reviewed, work, names }: Props) {
+  const t = useT();
+  const { which, files, file } = reviewed;
+  const marks = useMemo(() => trailOf(work, which.taskId), [work, which.taskId]);
+  const path = files[file]?.path;
+  if (marks.length === 0) return <p className="subtle">{t("review.noTrail")}</p>;
+  return (
+    <>
+      {path !== undefined && (
+        <p className="hint subtle">
+          {t("review.trailOf")} <code dir="ltr">{plain(path)}</code>
+        </p>
+      )}
+      <ol className="trail">
+        {marks.map((mark) => (
+          <li key={mark.seq} data-kind={mark.kind}>
+            <p className="row">
+              <strong data-tone={mark.tone}>{t(`review.trail.${mark.kind}`)}</strong>
+              <span className="subtle">{plain(nameOf(names, mark.who))}</span>
+              <span className="grow" />
+              <time className="subtle num">{clockTime(mark.ts)}</time>
+            </p>
+            <p className="clamp said">
+              <Visible text={titleOf(mark.text, "")} />
+            </p>
+            {mark.kind === "proposal" && path !== undefined && <InFile reviewed={reviewed} attempt={mark.attempt} path={path} />}
+            {mark.turnId !== undefined && (
+              <a href={addressOf({ view: "transcript", run: which.runId, args: { agent: mark.who, turn: mark.turnId } })}>{t("review.transcript")}</a>
+            )}
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}
+
+/** What an attempt did to the file. */
+function InFile({ reviewed, attempt, path }: { reviewed: Reviewed; attempt: Mark["attempt"]; path: string }) {
+  const t = useT();
+  const isThis = attempt === reviewed.attempt;
+  const patch = usePatch(reviewed.which, isThis || attempt > reviewed.attempt ? undefined : attempt);
+  const files = isThis ? reviewed.all : patch.data;
+  if (!files) return null;
+  const file = files.find((one) => one.path === path);
+  return (
+    <p className="delta num">
+      r{attempt}{" "}
+      {file ? (
+        <>
+          <span data-tone="ok">+{file.added}</span> <span data-tone="danger">−{file.removed}</span>
+        </>
+      ) : (
+        <span className="subtle">{t("review.notTouched")}</span>
+      )}
+    </p>
+  );
+}
