@@ -26,13 +26,21 @@ _LINE: Final = re.compile(r"^[\s*_`]*(APPLY|REJECT|REVISE)\b[*_`]*(.*)$")
 _DECORATION: Final = " \t*_`"
 
 
+class FindingPlace(msgspec.Struct, frozen=True):
+    """The line of the changed file that a finding is about, as far as the reviewer said it."""
+
+    file: str = ""
+    line_start: int | None = None
+
+
 class Finding(msgspec.Struct, frozen=True):
-    """As much of W2's Finding as the gate needs; unknown fields are left to ``protocol``."""
+    """As much of W2's Finding as gate and page need; unknown fields are left to ``protocol``."""
 
     severity: Severity
     description: str = ""
     finding_id: str = ""
     fixed_in_iteration: int | None = None
+    location: FindingPlace | None = None
 
     @property
     def blocks(self) -> bool:

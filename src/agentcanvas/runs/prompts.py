@@ -25,7 +25,7 @@ APPLY
 REJECT: the reason
 REVISE: what has to change
 Or answer with one JSON object {"decision": "apply" | "reject" | "revise", "reason": "…", \
-"findings": [{"severity": "…", "description": "…"}]}.
+"findings": [{"severity": "…", "description": "…", "location": {"file": "…", "line_start": 1}}]}.
 Anything critical or major that is still open means REVISE or REJECT."""
 
 VERDICT_SCHEMA: dict[str, Any] = {

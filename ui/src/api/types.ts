@@ -1133,12 +1133,19 @@ export interface RunNote {
 /** How bad a finding is (R5). */
 export type Severity = "critical" | "major" | "minor" | "suggestion";
 
-/** As much of W2's Finding as the gate needs; unknown fields are left to `protocol`. */
+/** The line of the changed file that a finding is about, as far as the reviewer said it. */
+export interface FindingPlace {
+  readonly file?: string;
+  readonly line_start?: number | null;
+}
+
+/** As much of W2's Finding as gate and page need; unknown fields are left to `protocol`. */
 export interface Finding {
   readonly severity: Severity;
   readonly description?: string;
   readonly finding_id?: string;
   readonly fixed_in_iteration?: number | null;
+  readonly location?: FindingPlace | null;
 }
 
 /** What somebody said about it. */

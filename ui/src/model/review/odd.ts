@@ -19,7 +19,7 @@ const NAMES: Readonly<Record<number, string>> = {
 // Controls, bidi marks, blanks of no width or of another kind, tags, and halves of characters. A
 // joiner between two pictures belongs to them.
 const ODD =
-  // eslint-disable-next-line no-control-regex -- they are what is looked for
+  // eslint-disable-next-line no-control-regex, no-misleading-character-class -- they are what is looked for
   /[\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u2000-\u200c\u200e\u200f\u2028-\u202f\u205f-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e007f}\u{e0100}-\u{e01ef}\p{Cs}]|(?<!\p{Extended_Pictographic}\ufe0f?)\u200d|\u200d(?!\p{Extended_Pictographic})/gu;
 
 /** The text in pieces, each odd character alone with its name. */

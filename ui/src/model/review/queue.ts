@@ -15,6 +15,8 @@ export interface Entry {
   /** Attempts that brought a proposal. */
   readonly attempts: number;
   readonly askId?: string;
+  /** Why the person is asked again. */
+  readonly problem?: string;
   /** When it came to stand as it stands. */
   readonly sinceMs: number;
   /** The reason of the last verdict, so that nobody has to look for it. */
@@ -111,12 +113,13 @@ class Proposals {
   }
 
   entries(runId: string, asks: readonly PersonAsk[]): readonly Entry[] {
-    const waiting = new Map(asks.filter((ask) => ask.run_id === runId).map((ask) => [taskOf(ask), ask.ask_id]));
+    const waiting = new Map(asks.filter((ask) => ask.run_id === runId).map((ask) => [taskOf(ask), ask]));
     return [...this.tasks].flatMap(([taskId, task]): readonly Entry[] => {
-      const askId = waiting.get(taskId);
+      const ask = waiting.get(taskId);
+      const { ask_id: askId, problem } = ask ?? {};
       if (!task.attempts && askId === undefined) return [];
       const group = askId !== undefined ? "mine" : SETTLED.includes(task.status) ? "settled" : "others";
-      return [{ runId, taskId, group, ...task, ...(askId !== undefined && { askId }) }];
+      return [{ runId, taskId, group, ...task, ...(askId !== undefined && { askId }), ...(problem && { problem }) }];
     });
   }
 }

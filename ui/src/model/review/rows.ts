@@ -116,7 +116,7 @@ function addPairs(rows: Row[], lines: readonly Line[], file: FilePatch, index: n
       ...(left && { left }),
       ...(right && { right }),
     });
-    if (left && left.sign === "-") addThreads(rows, file, index, threads, left.old, 0, "-");
+    if (left?.sign === "-") addThreads(rows, file, index, threads, left.old, 0, "-");
     if (right) addThreads(rows, file, index, threads, right.sign === " " ? right.old : 0, right.fresh, right.sign);
   };
   for (let at = 0; at < lines.length; ) {

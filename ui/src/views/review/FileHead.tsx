@@ -13,6 +13,7 @@ export function FileHead({ file, index, reviewed }: { file: FilePatch; index: nu
   const t = useT();
   const isFolded = reviewed.folded.has(file.path);
   const { seen } = reviewed.desk;
+  const whole = reviewed.whole(file);
   const Chevron = isFolded ? ChevronRight : ChevronDown;
   return (
     <div className="file-head" data-file={file.path}>
@@ -44,16 +45,16 @@ export function FileHead({ file, index, reviewed }: { file: FilePatch; index: nu
         )}
       </span>
       {file.status !== "modified" && <Badge>{t(`review.file.${file.status}`)}</Badge>}
-      {hasChanged(seen, file) && <Badge tone="warn">{t("review.changedShort")}</Badge>}
+      {whole && hasChanged(seen, whole) && <Badge tone="warn">{t("review.changedShort")}</Badge>}
       <span className="grow" />
       {reviewed.canChoose && <Take file={file} reviewed={reviewed} />}
-      {!reviewed.isSince && (
+      {whole && (
         <label className="check">
           <input
             type="checkbox"
-            checked={isSeen(seen, file)}
+            checked={isSeen(seen, whole)}
             onChange={(event) => {
-              reviewed.markSeen(file, event.target.checked);
+              reviewed.markSeen(whole, event.target.checked);
             }}
           />
           <span>{t("review.seen")}</span>

@@ -9,6 +9,8 @@ import { treeOf } from "../../model/review/tree.ts";
 interface Props {
   readonly files: readonly FilePatch[];
   readonly current: number;
+  /** The file as the attempt has it, where only a part of its change is shown. */
+  readonly whole: (file: FilePatch) => FilePatch | undefined;
   readonly seen: Seen;
   readonly leftOut: LeftOut;
   /** How much is said about each file, by path. */
@@ -19,7 +21,7 @@ interface Props {
 
 const LETTERS = { added: "A", deleted: "D", modified: "M", renamed: "R" } as const;
 
-export function FileTree({ files, current, seen, leftOut, said, onGo, onSeen }: Props) {
+export function FileTree({ files, current, whole, seen, leftOut, said, onGo, onSeen }: Props) {
   const t = useT();
   return (
     <nav className="review-tree" aria-label={t("review.tree")} data-panel="files">
@@ -36,23 +38,25 @@ export function FileTree({ files, current, seen, leftOut, said, onGo, onSeen }: 
           const file = files[branch.file];
           if (!file) return null;
           const name = plain(branch.name);
+          const entire = whole(file);
           return (
             <li
               key={`f ${file.path}`}
               className="tree-file"
               style={style}
               data-status={file.status}
-              data-seen={isSeen(seen, file) || undefined}
+              data-seen={entire && isSeen(seen, entire) ? true : undefined}
               data-chosen={chosenOf(leftOut, file)}
               data-current={branch.file === current || undefined}
             >
               <input
                 type="checkbox"
-                checked={isSeen(seen, file)}
+                checked={entire !== undefined && isSeen(seen, entire)}
+                disabled={!entire}
                 aria-label={t("review.seenFile", { file: plain(file.path) })}
-                title={hasChanged(seen, file) ? t("review.changedFile") : undefined}
+                title={entire && hasChanged(seen, entire) ? t("review.changedFile") : undefined}
                 onChange={(event) => {
-                  onSeen(file, event.target.checked);
+                  if (entire) onSeen(entire, event.target.checked);
                 }}
               />
               <button
@@ -68,7 +72,7 @@ export function FileTree({ files, current, seen, leftOut, said, onGo, onSeen }: 
                   {LETTERS[file.status]}
                 </span>
                 <span className="ellipsis">{name}</span>
-                {hasChanged(seen, file) && <span className="tree-new" title={t("review.changedFile")} />}
+                {entire && hasChanged(seen, entire) && <span className="tree-new" title={t("review.changedFile")} />}
               </button>
               {(said.get(file.path) ?? 0) > 0 && (
                 <span className="badge" title={t("review.said", { count: said.get(file.path) ?? 0 })}>

@@ -87,6 +87,7 @@ function There({ entry, entries, work, names, onPanel, reviewed }: Props & { rev
         <FileTree
           files={files}
           current={reviewed.file}
+          whole={reviewed.whole}
           seen={reviewed.desk.seen}
           leftOut={reviewed.desk.leftOut}
           said={said}
@@ -94,7 +95,7 @@ function There({ entry, entries, work, names, onPanel, reviewed }: Props & { rev
           onSeen={reviewed.markSeen}
         />
         <Diff key={`${reviewed.attempt} ${reviewed.since ?? ""}`} reviewed={reviewed} ref={diff} />
-        <VerdictBar key={reviewed.proposal.askId ?? "decided"} reviewed={reviewed} names={names} reader={entry.reader} ref={verdict} />
+        <VerdictBar key={reviewed.proposal.askId ?? "decided"} reviewed={reviewed} names={names} reader={entry.reader} problem={entry.problem} ref={verdict} />
       </section>
       <Evidence reviewed={reviewed} work={work} names={names} onPlace={toPlace} />
     </>
@@ -107,7 +108,7 @@ function Head({ reviewed, names }: { reviewed: Reviewed; names: Names }) {
   const { look } = useLook();
   const { attempts = [], status } = proposal;
   const last = attempts.length;
-  const earlier = since ?? (desk.looked > 0 && desk.looked < attempt ? desk.looked : attempt - 1);
+  const earlier = earlierOf(reviewed);
   const tone = { waiting: "warn", stale: "warn", conflicts: "danger", applied: "ok", rejected: "danger", undone: "muted", revised: "warn" } as const;
   return (
     <header className="review-head">
@@ -118,7 +119,7 @@ function Head({ reviewed, names }: { reviewed: Reviewed; names: Names }) {
         <h2 id="proposal-title" className="ellipsis" title={plain(proposal.summary ?? "")}>
           {plain(titleOf(proposal.summary ?? "", titleOf(proposal.instruction ?? "", proposal.taskId)))}
         </h2>
-        <span className="pill" data-tone={tone[status as keyof typeof tone] ?? "muted"}>
+        <span className="pill" data-tone={Object.hasOwn(tone, status) ? tone[status as keyof typeof tone] : "muted"}>
           {proposal.askId != null && attempt === last ? t("review.waitsForYou") : t(`review.state.${status}`)}
         </span>
         <span className="subtle ellipsis review-by">{plain(nameOf(names, proposal.worker))}</span>
@@ -189,6 +190,10 @@ function Head({ reviewed, names }: { reviewed: Reviewed; names: Names }) {
   );
 }
 
+/** The attempt to compare with: the one that was looked at, or the one before. */
+const earlierOf = ({ since, desk, attempt }: Reviewed): number =>
+  since ?? (desk.before > 0 && desk.before < attempt ? desk.before : attempt - 1);
+
 interface Hands {
   readonly entry: Entry;
   readonly entries: readonly Entry[];
@@ -203,7 +208,7 @@ function useReviewActions({ entry, entries, reviewed, diff, verdict, toFile }: H
   const { look } = useLook();
   return useMemo((): readonly Action[] => {
     const group = t("review.group");
-    const { rows, cursor, file, files, all, desk, canSay, attempt, isSince, split } = reviewed;
+    const { rows, cursor, file, files, desk, canSay, attempt, isSince, split } = reviewed;
     const notMine = canSay ? undefined : t("review.notYours");
     const step = (by: 1 | -1) => {
       diff.current?.reveal(nextRow(rows, cursor, by, ["hunk", "content", "mode"]));
@@ -215,11 +220,11 @@ function useReviewActions({ entry, entries, reviewed, diff, verdict, toFile }: H
     };
     const markSeen = () => {
       const shown = files[file];
-      const one = all.find(({ path }) => path === shown?.path);
+      const one = shown && reviewed.whole(shown);
       if (!one) return;
       const is = !isSeen(desk.seen, one);
       reviewed.markSeen(one, is);
-      const next = is ? nextUnseen(desk.seen, files, file) : null;
+      const next = is ? nextUnseen(desk.seen, files.map((other) => reviewed.whole(other) ?? other), file) : null;
       if (next !== null && next !== file) toFile(next);
     };
     const writeHere = () => {
@@ -267,7 +272,7 @@ function useReviewActions({ entry, entries, reviewed, diff, verdict, toFile }: H
         group,
         keys: "s",
         disabled: attempt > 1 ? undefined : t("review.firstAttempt"),
-        run: () => { reviewed.showSince(isSince ? null : Math.max(1, Math.min(desk.looked || attempt, attempt) - (desk.looked < attempt ? 0 : 1))); },
+        run: () => { reviewed.showSince(isSince ? null : earlierOf(reviewed)); },
       },
       { id: "review.split", title: t("review.do.split"), group, keys: "u", run: () => { look({ split: !split }); } },
       { id: "review.undo", title: t("review.do.undo"), group, keys: "z", run: () => { verdict.current?.undo(); } },

@@ -1,5 +1,5 @@
 import { CircleCheck, Undo2 } from "lucide-react";
-import { type KeyboardEvent, useEffect, useImperativeHandle, useRef, useState, type Ref } from "react";
+import { type KeyboardEvent, useImperativeHandle, useRef, useState, type Ref } from "react";
 import type { Decision } from "../../api/types.ts";
 import { type Translate, useT } from "../../i18n/index.ts";
 import { saidOf } from "../../model/review/comments.ts";
@@ -25,15 +25,17 @@ interface Props {
   readonly reviewed: Reviewed;
   readonly names: Names;
   readonly reader: string | undefined;
+  /** Why the person is asked again. */
+  readonly problem?: string | undefined;
   readonly ref: Ref<VerdictHandle>;
 }
 
-export function VerdictBar({ reviewed, names, reader, ref }: Props) {
-  if (reviewed.canSay) return <Deciding reviewed={reviewed} ref={ref} />;
+export function VerdictBar({ reviewed, names, reader, problem, ref }: Props) {
+  if (reviewed.canSay) return <Deciding reviewed={reviewed} problem={problem} ref={ref} />;
   return <Decided reviewed={reviewed} names={names} reader={reader} ref={ref} />;
 }
 
-function Deciding({ reviewed, ref }: Pick<Props, "reviewed" | "ref">) {
+function Deciding({ reviewed, problem, ref }: Pick<Props, "reviewed" | "problem" | "ref">) {
   const t = useT();
   const { proposal, desk, which, comments, adrift } = reviewed;
   const name = deskName(which.runId, which.taskId);
@@ -89,10 +91,6 @@ function Deciding({ reviewed, ref }: Pick<Props, "reviewed" | "ref">) {
     },
   }));
 
-  useEffect(() => {
-    if (desk.reason.trim()) setMissing(false);
-  }, [desk.reason]);
-
   const typed = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     if (event.nativeEvent.isComposing) return;
     if (event.key === "Enter" && !event.shiftKey) {
@@ -108,6 +106,14 @@ function Deciding({ reviewed, ref }: Pick<Props, "reviewed" | "ref">) {
   const final = toApply.state === "blocked" ? toApply.by : undefined;
   return (
     <div className="verdict" role="group" aria-label={t("review.verdict")}>
+      {problem && (
+        <p className="verdict-note" data-tone="warn">
+          <Visible text={t("review.askedAgain", { why: problem })} />
+        </p>
+      )}
+      {proposal.derivedFrom && (
+        <p className="verdict-note">{t("review.aboutPart", { files: proposal.derivedFrom.chosen.map(({ path }) => plain(path)).join(", ") })}</p>
+      )}
       {found.length > 0 && (
         <ul className="objections">
           {found.map((one) => (
@@ -131,6 +137,7 @@ function Deciding({ reviewed, ref }: Pick<Props, "reviewed" | "ref">) {
             onChange={(event) => {
               const reason = event.target.value;
               change(name, () => ({ reason }));
+              if (reason.trim()) setMissing(false);
             }}
             onKeyDown={typed}
           />

@@ -9,7 +9,7 @@ import { type Comment, type CommentNews, commented, keyOf, placed } from "../../
 import type { FilePatch } from "../../model/review/patch.ts";
 import { type Place, type Row, linesOf, placeKey, rowsOf } from "../../model/review/rows.ts";
 import { type Since, changedSince } from "../../model/review/since.ts";
-import { nextUnseen, withSeen } from "../../model/review/seen.ts";
+import { withSeen } from "../../model/review/seen.ts";
 import { openFindings } from "../../model/review/verdict.ts";
 import { type Names, nameOf } from "../../model/words.ts";
 import { type Which, usePatch, useProposal } from "./data.ts";
@@ -55,6 +55,8 @@ export interface Reviewed {
   readonly setCursor: (key: string | null) => void;
   readonly fold: (path: string, is: boolean) => void;
   readonly open: (path: string) => void;
+  /** A file as the attempt has it; none where the attempt leaves it alone. */
+  readonly whole: (file: FilePatch) => FilePatch | undefined;
   readonly markSeen: (file: FilePatch, is: boolean) => void;
   readonly takeFile: (file: FilePatch, take: boolean) => void;
   readonly takeHunk: (file: FilePatch, hunk: number, take: boolean) => void;
@@ -84,8 +86,8 @@ export function useReviewed(which: Which, wanted: number | undefined, names: Nam
   const desk = useDesk(name);
   const { split } = useLook();
 
-  const [chosenSince, showSince] = useState<number | null>(null);
-  const since = chosenSince !== null && attempt !== undefined && chosenSince < attempt ? chosenSince : null;
+  const [compared, compare] = useState<{ readonly attempt: number; readonly since: number | null } | null>(null);
+  const since = sinceOf(attempt, isLatest, desk.before, compared);
   const earlier = usePatch(which, since ?? undefined);
   const [folded, setFolded] = useState<ReadonlySet<string>>(new Set());
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
@@ -110,8 +112,7 @@ export function useReviewed(which: Which, wanted: number | undefined, names: Nam
   const looked = desk.looked;
   useEffect(() => {
     if (attempt === undefined || !patch.data || looked >= attempt) return;
-    if (looked > 0) showSince(looked);
-    change(name, () => ({ looked: attempt }));
+    change(name, () => ({ looked: attempt, before: looked }));
   }, [attempt, patch.data, looked, name]);
 
   const fold = useCallback((path: string, is: boolean) => {
@@ -149,6 +150,14 @@ export function useReviewed(which: Which, wanted: number | undefined, names: Nam
     write({ place, quote });
   }, []);
 
+  const showSince = useCallback(
+    (earlier: number | null) => {
+      if (attempt !== undefined) compare({ attempt, since: earlier });
+    },
+    [attempt],
+  );
+  const whole = useCallback((file: FilePatch) => all.find(({ path }) => path === file.path), [all]);
+
   const error = told.error ?? patch.error ?? earlier.error;
   if (error) {
     const retry = () => {
@@ -183,6 +192,7 @@ export function useReviewed(which: Which, wanted: number | undefined, names: Nam
     setCursor,
     fold,
     open,
+    whole,
     markSeen,
     takeFile,
     takeHunk,
@@ -192,6 +202,18 @@ export function useReviewed(which: Which, wanted: number | undefined, names: Nam
     showSince,
   };
   return { state: "there", reviewed };
+}
+
+/** As chosen, or else what is new to this person. */
+function sinceOf(
+  attempt: number | undefined,
+  isLatest: boolean,
+  before: number,
+  compared: { readonly attempt: number; readonly since: number | null } | null,
+): number | null {
+  if (attempt === undefined) return null;
+  const since = compared?.attempt === attempt ? compared.since : isLatest ? before : null;
+  return since !== null && since > 0 && since < attempt ? since : null;
 }
 
 function withMember(set: ReadonlySet<string>, member: string, is: boolean): ReadonlySet<string> {
@@ -236,5 +258,3 @@ export function useParts(reviewed: Reviewed) {
   const what = choices === undefined ? t("review.files", { count: all.length }) : t("review.part", { chosen, total: all.length });
   return { choices, chosen, what };
 }
-
-export { nextUnseen };

@@ -13,10 +13,12 @@ export interface Desk {
   readonly reason: string;
   /** The last attempt that was looked at, so that a later one can tell what is new. */
   readonly looked: number;
+  /** The one that was looked at before it; 0 when there was none. */
+  readonly before: number;
   readonly at: number;
 }
 
-export const EMPTY: Desk = { seen: {}, comments: [], leftOut: {}, reason: "", looked: 0, at: 0 };
+export const EMPTY: Desk = { seen: {}, comments: [], leftOut: {}, reason: "", looked: 0, before: 0, at: 0 };
 
 const PLACE = "agentcanvas.review.";
 /** The oldest ones go when there are more: nobody comes back to them. */
@@ -79,6 +81,7 @@ function parsed(text: string): Desk {
       leftOut: isTable(kept.leftOut) ? kept.leftOut : {},
       reason: typeof kept.reason === "string" ? kept.reason : "",
       looked: typeof kept.looked === "number" ? kept.looked : 0,
+      before: typeof kept.before === "number" ? kept.before : 0,
       at: typeof kept.at === "number" ? kept.at : 0,
     };
   } catch {
