@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agentcanvas.clock import Clock
+from agentcanvas.errors import NotFound
 from agentcanvas.protocol.person import PersonAnswer
 from agentcanvas.runs.office import Office, RunOrder, TranscriptEntry
 from agentcanvas.runs.shown import ShownProposal
@@ -18,7 +19,7 @@ from agentcanvas.web import views as v
 from agentcanvas.web.feed import Feed
 from agentcanvas.web.files import AS_DATA, media_of
 from agentcanvas.web.following import Following
-from agentcanvas.web.lines import line_of, one_line
+from agentcanvas.web.lines import is_about, line_of, one_line
 from agentcanvas.web.operation import operation
 from agentcanvas.web.reports import report
 from agentcanvas.web.stream import EventStream
@@ -63,6 +64,7 @@ class Api:
             operation("GET", f"{task}/proposal", self.proposal),
             operation("GET", f"{task}/patch", self.patch),
             operation("GET", f"{task}/file", self.file),
+            operation("GET", f"{task}/trail", self.trail),
             operation("POST", f"{run}/stop", self.stop),
             operation("POST", f"{run}/stop-work", self.stop_work),
             operation("POST", f"{run}/tell", self.tell, status=_CREATED),
@@ -152,6 +154,15 @@ class Api:
             path.run_id, path.task_id, query.path, query.side, query.attempt
         )
         return Response(content, media_type=media_of(content), headers=AS_DATA)
+
+    async def trail(self, path: v.TaskPath) -> v.EventsView:
+        """Why a change is there: all that is on record about its task, to the verdict."""
+        if path.task_id not in (await self._office.state(path.run_id)).tasks:
+            raise NotFound(f"{path.run_id} has no task {path.task_id}.")
+        head = await self._feed.head()
+        recorded = self._office.events(path.run_id, follow=False)
+        lines = [line_of(entry) async for entry in recorded if is_about(entry, path.task_id)]
+        return v.EventsView(head, tuple(map(msgspec.Raw, lines)))
 
     async def events(self, query: v.FeedQuery, headers: v.FeedHeaders) -> EventStream:
         """Whatever happens, in all runs or in one, from a place or from now on."""

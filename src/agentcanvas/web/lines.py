@@ -32,6 +32,14 @@ def line_of(entry: e.Recorded) -> bytes:
     return line_of_row(Event(entry.seq, f"/{entry.run_id}", kind, entry.ts, body))
 
 
+def is_about(entry: e.Recorded, task_id: str) -> bool:
+    """Whether an event is part of what became of a task; how far a turn had got is not."""
+    payload = getattr(entry.event, "payload", None)
+    return getattr(payload, "task_id", None) == task_id and not isinstance(
+        entry.event, e.TurnProgressed
+    )
+
+
 def read_line(line: bytes) -> e.Recorded:
     """The event that a line tells of."""
     place = _places.decode(line)

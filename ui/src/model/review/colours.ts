@@ -43,5 +43,6 @@ function colourOf(node: Node): Colour | undefined {
   const names = node.properties?.className;
   if (!Array.isArray(names)) return undefined;
   if (names.includes("class_")) return "type";
+  if (names.includes("language_")) return undefined;
   return names.map((name) => (typeof name === "string" && Object.hasOwn(COLOURS, name) ? COLOURS[name] : undefined)).find(Boolean);
 }

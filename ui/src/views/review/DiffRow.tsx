@@ -100,7 +100,7 @@ const SIGNS = { "+": "+", "-": "−", " ": "" } as const;
 
 const CodeLine = memo(function CodeLine({ line, hunk, path, out, onSay, isSince }: LineProps) {
   return (
-    <div className="line" data-sign={line.sign} data-out={out || undefined}>
+    <div className="diff-line" data-sign={line.sign} data-out={out || undefined}>
       <span className="n">{line.old || ""}</span>
       <span className="n">
         {line.fresh || ""}

@@ -1,6 +1,6 @@
 import { ChevronDown, CircleCheck, CircleDashed, CircleX, Combine, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
-import type { Compared, Recorded, ShownProposal } from "../../api/types.ts";
+import type { Compared, ShownProposal } from "../../api/types.ts";
 import { useT } from "../../i18n/index.ts";
 import { withoutStyles } from "../../model/review/ansi.ts";
 import { plain } from "../../model/review/odd.ts";
@@ -11,12 +11,12 @@ import { Button } from "../../parts/Button.tsx";
 import { replaceArgs } from "../../shell/route.ts";
 import { Severity } from "./Severity.tsx";
 import { Trail } from "./Trail.tsx";
+import { Said } from "./Said.tsx";
 import { Visible } from "./Visible.tsx";
 import { type Reviewed, placeOfFinding } from "./reviewed.ts";
 
 interface Props {
   readonly reviewed: Reviewed;
-  readonly work: readonly Recorded[];
   readonly names: Names;
   readonly onPlace: (path: string, line: number | null) => void;
 }
@@ -24,7 +24,7 @@ interface Props {
 const STATES = { passed: "ok", failed: "danger", red_before: "warn", unsound: "warn", unverified: "warn" } as const;
 
 /** What speaks for the change and against it, beside the decision. */
-export function Evidence({ reviewed, work, names, onPlace }: Props) {
+export function Evidence({ reviewed, names, onPlace }: Props) {
   const t = useT();
   const { proposal } = reviewed;
   const status = proposal.evidenceStatus as keyof typeof STATES | "" | undefined;
@@ -35,7 +35,7 @@ export function Evidence({ reviewed, work, names, onPlace }: Props) {
       {proposal.summary && (
         <Part title={t("review.summary")}>
           <p className="said">
-            <Visible text={proposal.summary} />
+            <Said text={proposal.summary} />
           </p>
         </Part>
       )}
@@ -85,12 +85,12 @@ export function Evidence({ reviewed, work, names, onPlace }: Props) {
                 <Severity severity={finding.severity} />
                 <div>
                   <p className="said">
-                    <Visible text={finding.description ?? ""} />
+                    <Said text={finding.description ?? ""} />
                   </p>
                   {file && (
                     <button
                       type="button"
-                      className="link"
+                      className="place-link"
                       disabled={!placeOfFinding(finding, reviewed.all) && !reviewed.all.some(({ path }) => path === file)}
                       onClick={() => {
                         onPlace(file, line ?? null);
@@ -111,7 +111,7 @@ export function Evidence({ reviewed, work, names, onPlace }: Props) {
       <Safety proposal={proposal} onPlace={onPlace} />
       <History reviewed={reviewed} />
       <Part title={t("review.why")}>
-        <Trail reviewed={reviewed} work={work} names={names} />
+        <Trail reviewed={reviewed} names={names} />
       </Part>
     </aside>
   );
@@ -201,7 +201,7 @@ function Safety({ proposal, onPlace }: SafetyProps) {
             {t("review.secret", { rule: plain(rule) })}{" "}
             <button
               type="button"
-              className="link"
+              className="place-link"
               onClick={() => {
                 onPlace(path, line);
               }}
@@ -268,7 +268,7 @@ function History({ reviewed }: { reviewed: Reviewed }) {
               <span data-tone={decision ? TONES[decision] : "warn"}>{decision ? t(`review.decided.${decision}`) : t("review.waits")}</span>
               {reason && (
                 <p className="said subtle">
-                  <Visible text={reason} />
+                  <Said text={reason} />
                 </p>
               )}
             </div>

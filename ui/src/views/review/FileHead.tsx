@@ -49,7 +49,7 @@ export function FileHead({ file, index, reviewed }: { file: FilePatch; index: nu
       <span className="grow" />
       {reviewed.canChoose && <Take file={file} reviewed={reviewed} />}
       {whole && (
-        <label className="check">
+        <label className="tick">
           <input
             type="checkbox"
             checked={isSeen(seen, whole)}
@@ -74,7 +74,7 @@ function Take({ file, reviewed }: { file: FilePatch; reviewed: Reviewed }) {
     if (box.current) box.current.indeterminate = chosen === "some";
   }, [chosen]);
   return (
-    <label className="check" title={t("review.takeTitle")}>
+    <label className="tick" title={t("review.takeTitle")}>
       <input
         ref={box}
         type="checkbox"

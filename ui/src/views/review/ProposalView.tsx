@@ -1,12 +1,13 @@
+import { FileX } from "lucide-react";
 import { useCallback, useMemo, useRef } from "react";
-import type { Recorded } from "../../api/types.ts";
+import { ApiError } from "../../api/client.ts";
 import { useT } from "../../i18n/index.ts";
 import { plain } from "../../model/review/odd.ts";
 import type { Entry } from "../../model/review/queue.ts";
 import { countSeen, isSeen, nextUnseen } from "../../model/review/seen.ts";
 import { type Names, nameOf, titleOf } from "../../model/words.ts";
 import { Kbd } from "../../parts/Kbd.tsx";
-import { ErrorState, Skeleton } from "../../parts/States.tsx";
+import { EmptyState, ErrorState, Skeleton } from "../../parts/States.tsx";
 import { type Action, useActions } from "../../shell/actions.ts";
 import { go, useRoute } from "../../shell/route.ts";
 import { Diff, type DiffHandle } from "./Diff.tsx";
@@ -21,7 +22,6 @@ import { useLook } from "./store.ts";
 interface Props {
   readonly entry: Entry;
   readonly entries: readonly Entry[];
-  readonly work: readonly Recorded[];
   readonly names: Names;
   readonly onPanel: (panel: Panel) => void;
 }
@@ -40,6 +40,13 @@ export function ProposalView(props: Props) {
       </section>
     );
   }
+  if (loaded.state === "broken" && isMissing(loaded.error)) {
+    return (
+      <section className="review-proposal" data-panel="diff">
+        <EmptyState icon={FileX} title={t("review.noProposal", { task: plain(taskId) })} text={plain(props.entry.reason)} />
+      </section>
+    );
+  }
   if (loaded.state === "broken") {
     return (
       <section className="review-proposal" data-panel="diff">
@@ -50,7 +57,10 @@ export function ProposalView(props: Props) {
   return <There {...props} reviewed={loaded.reviewed} />;
 }
 
-function There({ entry, entries, work, names, onPanel, reviewed }: Props & { reviewed: Reviewed }) {
+const NOT_FOUND = 404;
+const isMissing = (error: Error): boolean => error instanceof ApiError && error.status === NOT_FOUND;
+
+function There({ entry, entries, names, onPanel, reviewed }: Props & { reviewed: Reviewed }) {
   const diff = useRef<DiffHandle>(null);
   const verdict = useRef<VerdictHandle>(null);
   const { rows, files } = reviewed;
@@ -97,7 +107,7 @@ function There({ entry, entries, work, names, onPanel, reviewed }: Props & { rev
         <Diff key={`${reviewed.attempt} ${reviewed.since ?? ""}`} reviewed={reviewed} ref={diff} />
         <VerdictBar key={reviewed.proposal.askId ?? "decided"} reviewed={reviewed} names={names} reader={entry.reader} problem={entry.problem} ref={verdict} />
       </section>
-      <Evidence reviewed={reviewed} work={work} names={names} onPlace={toPlace} />
+      <Evidence reviewed={reviewed} names={names} onPlace={toPlace} />
     </>
   );
 }

@@ -88,7 +88,8 @@ interface RowProps {
 
 function Row({ entry, isChosen, detail, names }: RowProps) {
   const t = useT();
-  const { runId, taskId, attempts, worker, sinceMs, title, status, group, reader, reason } = entry;
+  const { runId, taskId, attempts, worker, title, status, group, reader, reason } = entry;
+  const made = detail ? Date.parse(detail.createdAt) : NaN;
   return (
     <li>
       <a
@@ -105,9 +106,9 @@ function Row({ entry, isChosen, detail, names }: RowProps) {
           </code>
           <span className="subtle ellipsis">{plain(nameOf(names, worker))}</span>
           <span className="grow" />
-          {sinceMs > 0 && <time className="subtle num">{clockTime(sinceMs)}</time>}
+          {made > 0 && <time className="subtle num">{clockTime(made)}</time>}
         </span>
-        <span className="queue-title">{plain(titleOf(title, taskId))}</span>
+        <span className="queue-title">{plain(titleOf(detail?.summary ?? "", titleOf(title, taskId)))}</span>
         <span className="queue-tags">
           {detail && <Delta files={detail.files ?? []} />}
           {group === "settled" && <Badge tone={statusTone(status)}>{t(`status.${status}`)}</Badge>}

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState } from "react";
 import { retry, useFeed, useProblem } from "../../api/feeds.ts";
 import { useAsks } from "../../api/queries.ts";
 import { useT } from "../../i18n/index.ts";
-import { type Entry, entriesOf, queueOf } from "../../model/review/queue.ts";
+import { type Entry, queueOf } from "../../model/review/queue.ts";
 import { EmptyState, ErrorState, Skeleton } from "../../parts/States.tsx";
 import { useCurrentRun } from "../../shell/current.ts";
 import { go, useRoute } from "../../shell/route.ts";
@@ -24,12 +24,8 @@ export default function ReviewView() {
   const problem = useProblem(runId);
   const asks = useAsks();
   const [panel, show] = useState<Panel>("diff");
-  const work = feed?.work;
-
-  const entries = useMemo(() => {
-    const waiting = asks.data?.asks ?? [];
-    return queueOf(work && runId !== null ? entriesOf(work, runId, waiting) : [], runId, waiting);
-  }, [work, runId, asks.data]);
+  const run = feed?.run ?? null;
+  const entries = useMemo(() => queueOf(run, runId, asks.data?.asks ?? []), [run, runId, asks.data]);
   const chosen = chosenOf(entries, args.task, runId);
 
   // The address names what is looked at, so that a verdict does not put another one under the eyes.
@@ -62,7 +58,7 @@ export default function ReviewView() {
       </div>
       <Queue entries={entries} chosen={chosen} names={names} />
       {chosen ? (
-        <ProposalView key={`${chosen.runId}/${chosen.taskId}`} entry={chosen} entries={entries} work={work ?? []} names={names} onPanel={show} />
+        <ProposalView key={`${chosen.runId}/${chosen.taskId}`} entry={chosen} entries={entries} names={names} onPanel={show} />
       ) : (
         <EmptyState icon={GitPullRequest} title={t("review.choose")} />
       )}

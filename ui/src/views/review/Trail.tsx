@@ -1,26 +1,42 @@
-import { useMemo } from "react";
-import type { Recorded } from "../../api/types.ts";
+import { useMemo, useState } from "react";
 import { useT } from "../../i18n/index.ts";
 import { plain } from "../../model/review/odd.ts";
 import { type Mark, trailOf } from "../../model/review/trail.ts";
 import { type Names, clockTime, nameOf, titleOf } from "../../model/words.ts";
+import { Button } from "../../parts/Button.tsx";
+import { ErrorState, Skeleton } from "../../parts/States.tsx";
 import { addressOf } from "../../shell/route.ts";
-import { usePatch } from "./data.ts";
-import { Visible } from "./Visible.tsx";
+import { usePatch, useTrail } from "./data.ts";
+import { Said } from "./Said.tsx";
 import type { Reviewed } from "./reviewed.ts";
 
 interface Props {
   readonly reviewed: Reviewed;
-  readonly work: readonly Recorded[];
   readonly names: Names;
 }
 
 /** From the task to the verdict, for the file that is looked at. */
-export function Trail({ reviewed, work, names }: Props) {
+export function Trail({ reviewed, names }: Props) {
   const t = useT();
   const { which, files, file } = reviewed;
-  const marks = useMemo(() => trailOf(work, which.taskId), [work, which.taskId]);
+  const [wanted, want] = useState(false);
+  const { data, error, refetch } = useTrail(which, wanted);
+  const marks = useMemo(() => trailOf(data ?? [], which.taskId), [data, which.taskId]);
   const path = files[file]?.path;
+  if (!wanted) {
+    return (
+      <Button
+        small
+        onClick={() => {
+          want(true);
+        }}
+      >
+        {t("review.showTrail")}
+      </Button>
+    );
+  }
+  if (error) return <ErrorState title={t("review.noTrail")} error={error} onRetry={() => void refetch()} />;
+  if (!data) return <Skeleton rows={3} height={40} />;
   if (marks.length === 0) return <p className="subtle">{t("review.noTrail")}</p>;
   return (
     <>
@@ -39,7 +55,7 @@ export function Trail({ reviewed, work, names }: Props) {
               <time className="subtle num">{clockTime(mark.ts)}</time>
             </p>
             <p className="clamp said">
-              <Visible text={titleOf(mark.text, "")} />
+              <Said text={titleOf(mark.text, "")} />
             </p>
             {mark.kind === "proposal" && path !== undefined && <InFile reviewed={reviewed} attempt={mark.attempt} path={path} />}
             {mark.turnId !== undefined && (

@@ -6,12 +6,13 @@ import { saidOf } from "../../model/review/comments.ts";
 import { plain } from "../../model/review/odd.ts";
 import { type Objection, objections, standing } from "../../model/review/verdict.ts";
 import type { Names } from "../../model/words.ts";
-import { nameOf } from "../../model/words.ts";
+import { nameOf, titleOf } from "../../model/words.ts";
 import { Badge } from "../../parts/Badge.tsx";
 import { Button } from "../../parts/Button.tsx";
 import { complain, toast } from "../../parts/toast.tsx";
 import { answer, undo } from "./data.ts";
 import { type Reviewed, useParts } from "./reviewed.ts";
+import { Said } from "./Said.tsx";
 import { Visible } from "./Visible.tsx";
 import { change, deskName } from "./store.ts";
 
@@ -182,7 +183,7 @@ function objectionWords(one: Objection, t: Translate): string {
     case "red":
       return t("review.blocked.red", { checks: one.checks.map(plain).join(", ") });
     case "mustFix":
-      return t("review.blocked.mustFix", { count: one.count, what: plain(one.first) });
+      return t("review.blocked.mustFix", { count: one.count, what: plain(titleOf(one.first, "")).replace(/[.。]$/, "") });
   }
 }
 
@@ -236,7 +237,7 @@ function Decided({ reviewed, names, reader, ref }: Props) {
           </p>
           {round?.reason && (
             <p className="said subtle verdict-why">
-              <Visible text={round.reason} />
+              <Said text={round.reason} />
             </p>
           )}
         </div>

@@ -3,12 +3,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { address, get, getText, post } from "../../api/client.ts";
 import { queries, staleAfter } from "../../api/queries.ts";
-import type { ShownProposal, UndoneView } from "../../api/types.ts";
+import type { Recorded, ShownProposal, UndoneView } from "../../api/types.ts";
 import { type FilePatch, parsePatch } from "../../model/review/patch.ts";
 import { withRenames } from "../../model/review/renames.ts";
 import { inTreeOrder } from "../../model/review/tree.ts";
 
-staleAfter("proposal", [
+const MOVES: readonly Recorded["event"][] = [
   "proposal_submitted",
   "proposal_reviewed",
   "proposal_rechecked",
@@ -18,7 +18,9 @@ staleAfter("proposal", [
   "person_asked",
   "person_answered",
   "task_failed",
-]);
+];
+staleAfter("proposal", MOVES);
+staleAfter("trail", MOVES);
 
 export interface Which {
   readonly runId: string;
@@ -46,6 +48,17 @@ export function usePatch(which: Which, attempt: number | undefined) {
       inTreeOrder(withRenames(parsePatch(await getText(about(which, "patch", { attempt }), { signal })))),
   });
 }
+
+/** All that is on record about a task, for whoever asks why. */
+export const useTrail = (which: Which, enabled: boolean) =>
+  useQuery({
+    queryKey: ["trail", which.runId, which.taskId],
+    enabled,
+    queryFn: async ({ signal }) => {
+      const { events } = await get<{ readonly events: readonly Recorded[] }>(about(which, "trail"), { signal });
+      return events;
+    },
+  });
 
 /** Where the content of a file is, for pictures and downloads. */
 export const fileAddress = (which: Which, path: string, side: "before" | "after", attempt: number): string =>

@@ -1,0 +1,15 @@
+import { codeRuns } from "../../model/words.ts";
+import { Visible } from "./Visible.tsx";
+
+/** Words of an agent or a person, in which `…` is set as code and nothing is unseen; never markup. */
+export function Said({ text }: { text: string }) {
+  return codeRuns(text).map((run, index) =>
+    run.code ? (
+      <code key={index} dir="ltr">
+        <Visible text={run.text} />
+      </code>
+    ) : (
+      <Visible key={index} text={run.text} />
+    ),
+  );
+}
