@@ -66,6 +66,13 @@ KEYS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+def _letter(name: str) -> Mapping[str, Any]:
+    """The key that types one plain character."""
+    assert len(name) == 1, f"the key {name} has no line in KEYS"
+    code = f"Key{name.upper()}" if name.isalpha() else ""
+    return {"key": name, "code": code, "windowsVirtualKeyCode": ord(name.upper()), "text": name}
+
+
 # Read before the tests put the user's settings aside.
 NAMED = os.environ.get("AGENTCANVAS_BROWSER")
 
@@ -208,7 +215,7 @@ class Page:
         return found
 
     def press(self, name: str) -> None:
-        key = KEYS[name]
+        key = KEYS.get(name) or _letter(name)
         self.call("Input.dispatchKeyEvent", type="keyDown", **key)
         self.call("Input.dispatchKeyEvent", type="keyUp", **{**key, "text": ""})
 

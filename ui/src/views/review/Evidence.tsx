@@ -50,11 +50,11 @@ export function Evidence({ reviewed, names, onPlace }: Props) {
         }
       >
         {checks.length > 0 ? (
-          <div className="checks" role="table" aria-label={t("review.evidence")}>
-            <div role="row" className="checks-head">
-              <span role="columnheader">{t("review.check")}</span>
-              <span role="columnheader">{t("review.base")}</span>
-              <span role="columnheader">{t("review.withPatch")}</span>
+          <div className="checks">
+            <div className="checks-head" aria-hidden="true">
+              <span>{t("review.check")}</span>
+              <span>{t("review.base")}</span>
+              <span>{t("review.withPatch")}</span>
             </div>
             {checks.map((compared) => (
               <CheckRow key={compared.check.name} compared={compared} />
@@ -133,15 +133,15 @@ function CheckRow({ compared: { check, before, after } }: { compared: Compared }
   const t = useT();
   return (
     <details className="check-row">
-      <summary role="row">
-        <span role="cell" className="ellipsis" title={plain(check.command)}>
+      <summary>
+        <span className="ellipsis" title={plain(check.command)}>
           <ChevronDown size={12} aria-hidden /> {plain(check.name)}
         </span>
-        <span role="cell">
-          <Outcome result={before} />
+        <span>
+          <span className="unseen">{t("review.base")}</span> <Outcome result={before} />
         </span>
-        <span role="cell">
-          <Outcome result={after} />
+        <span>
+          <span className="unseen">{t("review.withPatch")}</span> <Outcome result={after} />
         </span>
       </summary>
       <p className="check-command">

@@ -1,5 +1,5 @@
 import { CircleCheck, Undo2 } from "lucide-react";
-import { type KeyboardEvent, useImperativeHandle, useRef, useState, type Ref } from "react";
+import { type KeyboardEvent, useEffect, useImperativeHandle, useRef, useState, type Ref } from "react";
 import type { Decision } from "../../api/types.ts";
 import { type Translate, useT } from "../../i18n/index.ts";
 import { saidOf } from "../../model/review/comments.ts";
@@ -200,8 +200,10 @@ function Decided({ reviewed, names, reader, ref }: Props) {
   const begin = () => {
     if (!canUndo) return;
     setAsks(true);
-    setTimeout(() => confirm.current?.focus());
   };
+  useEffect(() => {
+    if (asks) confirm.current?.focus();
+  }, [asks]);
   useImperativeHandle(ref, () => ({
     begin: () => {
       // It is decided, or somebody else decides.

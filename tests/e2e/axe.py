@@ -1,0 +1,24 @@
+"""Looks over a page with axe-core, as a person with other eyes, ears or hands would meet it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.e2e.browser import Page
+
+AXE = Path(__file__).parents[2] / "ui" / "node_modules" / "axe-core" / "axe.min.js"
+
+RUN = """
+axe.run("#main", { resultTypes: ["violations"] }).then(({ violations }) =>
+  violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) =>
+      node.html.slice(0, 200) + " " + node.failureSummary).join(" | ")}`))
+"""
+
+
+def findings(page: Page) -> list[str]:
+    """What is serious or critical in the view."""
+    page.look(AXE.read_text("utf-8") + "\n;null")
+    found: list[str] = page.look(RUN)
+    return found

@@ -1,0 +1,261 @@
+"""Reviewing in a real browser, on a real run: from the diff to the verdict, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anyio.to_thread import run_sync
+
+from agentcanvas.agents.runtime import Turn
+from agentcanvas.runs import events as e
+from tests.chaos.driving import payloads, tree_of
+from tests.e2e import axe, ledger
+from tests.e2e.browser import Page
+from tests.e2e.ledger import Served, proposed
+
+pytestmark = [pytest.mark.anyio, pytest.mark.req("U2")]
+
+BUCKET = "ledger/limits/bucket.py"
+LINES = "document.querySelectorAll('.diff-line').length > 3"
+
+
+async def on(call: Callable[..., Any], *words: Any) -> Any:
+    """The browser is spoken to from another thread: the server runs on this one."""
+    return await run_sync(call, *words)
+
+
+async def opened(page: Page, served: Served) -> None:
+    """The review of the run, with its diff in sight."""
+    await on(page.goto, served.link)
+    await on(page.wait_for_text, ".head", "Add rate limiting")
+    await on(page.look, f"location.hash = '#/review/{served.run_id}'")
+    await on(page.wait_for, LINES)
+
+
+async def keys(page: Page, names: str) -> None:
+    for name in names.split():
+        await on(page.press, name)
+
+
+def current(page: Page) -> str:
+    """The text of the current row."""
+    return str(page.look("document.querySelector('.diff-row[data-cursor]')?.textContent ?? ''"))
+
+
+async def rests(served: Served) -> None:
+    async for _ in served.engine.events(served.run_id):
+        pass
+
+
+async def test_a_change_is_commented_sent_back_looked_at_again_applied_and_taken_back(
+    page: Page, built_page: Path, tmp_path: Path
+) -> None:
+    async with proposed(tmp_path / "ledger", built_page) as served:
+        await opened(page, served)
+        await keys(page, "n n n")
+        await on(page.wait_for_text, ".diff-row[data-cursor]", BUCKET)
+        await on(page.look, "document.querySelector('.diff-scroll').focus()")
+        await on(
+            page.wait_for,
+            "[...document.querySelectorAll('.diff-line')].find((one) =>"
+            " one.textContent.includes('wait = (cost'))?.querySelector('.say').click() ?? true",
+        )
+        await on(page.wait_for, "document.activeElement.matches('.thread textarea')")
+        await on(page.type, "What if the rate is 0?")
+        await on(page.click, ".thread-foot .button[data-look='primary']")
+        await on(page.wait_for_text, ".thread .said", "What if the rate is 0?")
+        await on(page.wait_for_text, ".verdict", "1 comment goes along")
+
+        await keys(page, "r")
+        await on(page.type, "Nearly.")
+        await keys(page, "Enter")
+        await on(page.wait_for_text, ".rounds", "Sent back")
+        await on(page.wait_for, "document.querySelector('.verdict .button[data-look=apply]')")
+        sent = payloads(
+            [entry async for entry in served.engine.events(served.run_id, follow=False)],
+            e.TurnStarted,
+        )
+        assert (
+            f"Nearly.\n\n{BUCKET}:18\n> wait = (cost - self._tokens) / self.rate\nWhat if"
+            in sent[-1].text
+        )
+
+        await on(page.wait_for_text, ".seg button[aria-pressed=true]", "Since r1")
+        await on(page.wait_for_text, ".diff-line[data-sign='+']", "if self.rate else None")
+        assert await on(page.texts, ".tree-name .ellipsis") == ["bucket.py"]
+        await keys(page, "s")
+        await on(page.wait_for, "document.querySelectorAll('.tree-name').length === 5")
+
+        await keys(page, "a Enter")
+        await on(page.wait_for_text, ".verdict", "Applied")
+        assert "if self.rate else None" in served.text(BUCKET)
+        await keys(page, "z Enter")
+        await on(page.wait_for_text, ".review-head .pill", "Taken back")
+        assert served.text(BUCKET) == ledger.BUCKET
+        assert page.complaints == []
+
+
+async def test_a_rejection_needs_a_reason_and_shows_it_afterwards(
+    page: Page, built_page: Path, tmp_path: Path
+) -> None:
+    async with proposed(tmp_path / "ledger", built_page) as served:
+        await opened(page, served)
+        await keys(page, "x Enter")
+        await on(page.wait_for_text, ".field-error", "Say why")
+        await on(page.type, "Wrong approach.")
+        await keys(page, "Enter")
+        await on(page.wait_for_text, ".review-head .pill", "Rejected")
+        await on(page.wait_for_text, ".queue-reason", "Wrong approach.")
+        await on(page.wait_for_text, ".verdict-why", "Wrong approach.")
+        assert served.text(BUCKET) == ledger.BUCKET
+
+
+@pytest.mark.req("D13")
+async def test_only_the_files_and_hunks_that_are_included_land(
+    page: Page, built_page: Path, tmp_path: Path
+) -> None:
+    async with proposed(tmp_path / "ledger", built_page) as served:
+        await opened(page, served)
+        await keys(page, "n t n t n t n t n j j t")
+        await on(page.wait_for_text, ".verdict", "Only what is included lands: 1 of 5 files")
+        await keys(page, "a Enter")
+        await on(page.wait_for_text, ".review-head .pill", "Applied")
+        settings = served.text("settings.ini")
+        assert ("option_2 = two" in settings, "option_29 = many" in settings) == (True, False)
+        assert served.text(BUCKET) == ledger.BUCKET
+        assert (served.root / "docs" / "guide.md").exists()
+
+
+@pytest.mark.req("C4")
+async def test_a_red_change_lands_only_with_a_reason(
+    page: Page, built_page: Path, tmp_path: Path
+) -> None:
+    check = "test ! -e ledger/limits/decision.py"
+    async with proposed(
+        tmp_path / "ledger", built_page, flow_text=ledger.flow(check=check)
+    ) as served:
+        await opened(page, served)
+        await on(page.wait_for_text, ".objections", "Red: unit tests")
+        await on(page.click, ".verdict .button[data-look='apply']")
+        await on(page.wait_for_text, ".field-error", "To apply it all the same, say why.")
+        await on(page.type, "The check is out of date.")
+        await keys(page, "Enter")
+        await on(page.wait_for_text, ".review-head .pill", "Applied")
+        assert (served.root / "ledger" / "limits" / "decision.py").exists()
+
+
+async def test_seen_marks_outlive_a_reload_and_fall_when_the_file_changes(
+    page: Page, built_page: Path, tmp_path: Path
+) -> None:
+    async with proposed(tmp_path / "ledger", built_page) as served:
+        await opened(page, served)
+        await keys(page, "n n n v n v")
+        await on(page.wait_for_text, ".review-count", "2 of 5 seen")
+        await on(page.look, "location.reload()")
+        await on(page.wait_for_text, ".review-count", "2 of 5 seen")
+        await on(page.wait_for, LINES)
+        await keys(page, "r")
+        await on(page.type, "Again.")
+        await keys(page, "Enter")
+        await on(page.wait_for_text, ".review-count", "1 of 5 seen")
+        await on(page.wait_for_text, ".file-head .badge", "Changed")
+
+
+@pytest.mark.req("U5")
+async def test_everything_is_within_reach_of_the_keyboard(
+    page: Page, built_page: Path, tmp_path: Path
+) -> None:
+    async with proposed(tmp_path / "ledger", built_page) as served:
+        await opened(page, served)
+        await keys(page, "n n n j ArrowDown ArrowDown")
+        row = await on(current, page)
+        await keys(page, "c")
+        await on(page.wait_for, "document.activeElement.matches('.thread textarea')")
+        await on(page.type, "Why a float?")
+        await keys(page, "Escape")
+        await on(page.wait_for, "!document.querySelector('.thread textarea')")
+        assert await on(current, page) == row
+        await keys(page, "u")
+        await on(page.wait_for, "document.querySelectorAll('.pair').length > 3")
+        await keys(page, "u")
+        await on(page.wait_for, LINES)
+        await keys(page, "?")
+        await on(page.wait_for_text, "[role=dialog]", "Mark the file as seen, and go on")
+        await keys(page, "Escape p p p")
+        await on(page.wait_for_text, ".diff-row[data-cursor]", "docs/limits.md")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
+async def test_axe_finds_nothing_serious(
+    page: Page, built_page: Path, tmp_path: Path, theme: str
+) -> None:
+    text = ledger.flow(reviewed_by="critic")
+    async with proposed(tmp_path / "ledger", built_page, flow_text=text) as served:
+        await opened(page, served)
+        await on(page.look, f"document.documentElement.dataset.theme = '{theme}'")
+        await on(page.wait_for_text, ".thread", "divides by zero")
+        assert await on(axe.findings, page) == []
+        await on(page.resize, 400, 860)
+        await on(page.click, ".review-panels button:nth-child(4)")
+        await on(page.wait_for, "document.querySelector('.review-side').offsetHeight > 0")
+        assert await on(axe.findings, page) == []
+
+
+EVIL = '<img src=x onerror="window.hit=1"><script>window.hit=1</script>'
+
+
+def hostile(turn: Turn) -> str:
+    """Everything a page could be tricked with, wherever an agent may write."""
+    tree = tree_of(turn)
+    (tree / "ledger" / "evil.py").write_text(
+        f"{EVIL}\nif admin:\u202e # \u2066 check\n\u001b[31mred\u001b[0m\n[x](javascript:hit=1)\n"
+    )
+    (tree / "ledger" / "<b onclick=hit=1>.py").write_text("javascript:window.hit=1\n")
+    return f"{EVIL} [click](javascript:window.hit=1) \u001b]0;title\u0007 \u202edlrow"
+
+
+def disguised(turn: Turn) -> str:
+    """A name that reads as another one; the gate sends it back, and the page says what it is."""
+    (tree_of(turn) / "ledger" / "\u202egnp.exe.py").write_text("x = 1\ny = 2\nz = 3\nlast = 4\n")
+    return "A picture."
+
+
+async def not_obeyed(page: Page) -> None:
+    assert await on(page.look, "window.hit") is None
+    inside = "document.querySelectorAll('.review :is(script, img, iframe)').length"
+    assert await on(page.look, inside) == 0
+    links = await on(page.look, "[...document.querySelectorAll('a')].map((one) => one.protocol)")
+    assert "javascript:" not in links
+    shown = await on(page.look, "document.querySelector('.review').textContent")
+    assert not set(shown) & set("\u202e\u2066\u001b\u0007")
+    assert page.complaints == []
+
+
+async def test_whatever_an_agent_writes_is_shown_and_never_obeyed(
+    page: Page, built_page: Path, tmp_path: Path
+) -> None:
+    check = "printf '<script>window.hit=1</script> \\033[31mred\\033[0m \\033]0;t\\007'"
+    text = ledger.flow(check=check)
+    async with proposed(tmp_path / "l", built_page, flow_text=text, by=hostile) as served:
+        await opened(page, served)
+        await on(page.wait_for_text, ".diff-line .code", EVIL)
+        await on(page.wait_for_text, ".diff-line .odd", "RLO")
+        await on(page.wait_for_text, ".diff-line .odd", "ESC")
+        await on(page.wait_for_text, ".file-path", "<b onclick=hit=1>.py")
+        await on(page.wait_for_text, ".review-side .odd", "BEL")
+        await on(page.click, ".check-row summary")
+        await on(page.wait_for_text, ".output", "<script>window.hit=1</script> red")
+        await not_obeyed(page)
+
+
+async def test_a_name_that_reads_as_another_is_shown_as_it_is(
+    page: Page, built_page: Path, tmp_path: Path
+) -> None:
+    async with proposed(tmp_path / "l", built_page, by=disguised) as served:
+        await opened(page, served)
+        await on(page.wait_for_text, ".file-path .odd", "RLO")
+        await on(page.wait_for_text, ".safety", "RLO")
+        await not_obeyed(page)
