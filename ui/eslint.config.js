@@ -20,7 +20,7 @@ export default defineConfig(
   { files: ["**/*.{ts,tsx}"], extends: [hooks.configs.flat.recommended] },
   { files: ["checks/*.mjs"], languageOptions: { globals: { URL: "readonly", console: "readonly", process: "readonly" } } },
   {
-    files: ["src/model/*.ts"],
+    files: ["src/model/**/*.ts"],
     rules: {
       "no-restricted-globals": [
         "error",

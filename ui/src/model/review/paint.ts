@@ -1,6 +1,6 @@
 // A line of code as pieces to draw: what colour, whether it differs, and what is unseen in it.
 
-import { oddities } from "./odd.ts";
+import { oddities } from "../odd.ts";
 import type { Span } from "./wordDiff.ts";
 
 export type Colour = "key" | "str" | "num" | "fn" | "type" | "com";

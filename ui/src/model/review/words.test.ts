@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { pieces, plain } from "./odd.ts";
+import { pieces, plain } from "../odd.ts";
 import { painted } from "./paint.ts";
 import { aligned, wordMarks } from "./wordDiff.ts";
 

@@ -1,7 +1,7 @@
 import { type Range, defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, useCallback, useEffect, useImperativeHandle, useMemo, useRef, type Ref } from "react";
 import { useT } from "../../i18n/index.ts";
-import { plain } from "../../model/review/odd.ts";
+import { plain } from "../../model/odd.ts";
 import type { Row } from "../../model/review/rows.ts";
 import { DiffRow } from "./DiffRow.tsx";
 import type { Reviewed } from "./reviewed.ts";

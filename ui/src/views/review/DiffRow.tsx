@@ -9,7 +9,7 @@ import { type Line, type Place, type Row, marksOf } from "../../model/review/row
 import { Content } from "./Content.tsx";
 import { FileHead } from "./FileHead.tsx";
 import { Thread } from "./Thread.tsx";
-import { Odd, Visible } from "./Visible.tsx";
+import { Odd, Visible } from "../../parts/Visible.tsx";
 import { useTokens } from "./colour/colours.ts";
 import type { Reviewed } from "./reviewed.ts";
 

@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import type { Compared, ShownProposal } from "../../api/types.ts";
 import { useT } from "../../i18n/index.ts";
 import { withoutStyles } from "../../model/review/ansi.ts";
-import { plain } from "../../model/review/odd.ts";
+import { plain } from "../../model/odd.ts";
 import { overlapsOf } from "../../model/review/standing.ts";
 import { openFindings } from "../../model/review/verdict.ts";
 import type { Names } from "../../model/words.ts";
@@ -11,8 +11,8 @@ import { Button } from "../../parts/Button.tsx";
 import { replaceArgs } from "../../shell/route.ts";
 import { Severity } from "./Severity.tsx";
 import { Trail } from "./Trail.tsx";
-import { Said } from "./Said.tsx";
-import { Visible } from "./Visible.tsx";
+import { Words } from "../../parts/Words.tsx";
+import { Visible } from "../../parts/Visible.tsx";
 import { type Reviewed, placeOfFinding } from "./reviewed.ts";
 
 interface Props {
@@ -35,7 +35,7 @@ export function Evidence({ reviewed, names, onPlace }: Props) {
       {proposal.summary && (
         <Part title={t("review.summary")}>
           <p className="said">
-            <Said text={proposal.summary} />
+            <Words text={proposal.summary} />
           </p>
         </Part>
       )}
@@ -85,7 +85,7 @@ export function Evidence({ reviewed, names, onPlace }: Props) {
                 <Severity severity={finding.severity} />
                 <div>
                   <p className="said">
-                    <Said text={finding.description ?? ""} />
+                    <Words text={finding.description ?? ""} />
                   </p>
                   {file && (
                     <button
@@ -268,7 +268,7 @@ function History({ reviewed }: { reviewed: Reviewed }) {
               <span data-tone={decision ? TONES[decision] : "warn"}>{decision ? t(`review.decided.${decision}`) : t("review.waits")}</span>
               {reason && (
                 <p className="said subtle">
-                  <Said text={reason} />
+                  <Words text={reason} />
                 </p>
               )}
             </div>

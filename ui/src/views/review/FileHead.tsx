@@ -6,7 +6,7 @@ import type { FilePatch } from "../../model/review/patch.ts";
 import { hasChanged, isSeen } from "../../model/review/seen.ts";
 import { Badge } from "../../parts/Badge.tsx";
 import { Kbd } from "../../parts/Kbd.tsx";
-import { Visible } from "./Visible.tsx";
+import { Visible } from "../../parts/Visible.tsx";
 import type { Reviewed } from "./reviewed.ts";
 
 export function FileHead({ file, index, reviewed }: { file: FilePatch; index: number; reviewed: Reviewed }) {

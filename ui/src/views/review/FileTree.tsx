@@ -1,7 +1,7 @@
 import { Folder, MessageSquare } from "lucide-react";
 import { useT } from "../../i18n/index.ts";
 import { type LeftOut, chosenOf } from "../../model/review/choice.ts";
-import { plain } from "../../model/review/odd.ts";
+import { plain } from "../../model/odd.ts";
 import type { FilePatch } from "../../model/review/patch.ts";
 import { type Seen, hasChanged, isSeen } from "../../model/review/seen.ts";
 import { treeOf } from "../../model/review/tree.ts";

@@ -2,7 +2,7 @@ import { FileX } from "lucide-react";
 import { useCallback, useMemo, useRef } from "react";
 import { ApiError } from "../../api/client.ts";
 import { useT } from "../../i18n/index.ts";
-import { plain } from "../../model/review/odd.ts";
+import { plain } from "../../model/odd.ts";
 import type { Entry } from "../../model/review/queue.ts";
 import { countSeen, isSeen, nextUnseen } from "../../model/review/seen.ts";
 import { type Names, nameOf, titleOf } from "../../model/words.ts";

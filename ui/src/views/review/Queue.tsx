@@ -3,7 +3,7 @@ import { useState } from "react";
 import { CircleDashed, Combine } from "lucide-react";
 import type { ShownProposal } from "../../api/types.ts";
 import { useT } from "../../i18n/index.ts";
-import { plain } from "../../model/review/odd.ts";
+import { plain } from "../../model/odd.ts";
 import type { Entry } from "../../model/review/queue.ts";
 import { overlapsOf } from "../../model/review/standing.ts";
 import { type Names, clockTime, nameOf, titleOf } from "../../model/words.ts";

@@ -5,7 +5,7 @@ import { type Place, placeKey } from "../../model/review/rows.ts";
 import { Badge } from "../../parts/Badge.tsx";
 import { Button } from "../../parts/Button.tsx";
 import { Severity } from "./Severity.tsx";
-import { Said } from "./Said.tsx";
+import { Words } from "../../parts/Words.tsx";
 import type { Reviewed } from "./reviewed.ts";
 
 /** What is said about a line: findings of reviewers, and the person's own comments. */
@@ -25,7 +25,7 @@ export function Thread({ place, reviewed }: { place: Place; reviewed: Reviewed }
             <span className="subtle">{t("review.lineNumber", { line: place.line })}</span>
           </p>
           <p className="said">
-            <Said text={finding.description ?? ""} />
+            <Words text={finding.description ?? ""} />
           </p>
         </div>
       ))}
@@ -60,7 +60,7 @@ export function Thread({ place, reviewed }: { place: Place; reviewed: Reviewed }
               )}
             </p>
             <p className="said">
-              <Said text={comment.text} />
+              <Words text={comment.text} />
             </p>
           </div>
         ),

@@ -1,13 +1,13 @@
 import { useMemo, useState } from "react";
 import { useT } from "../../i18n/index.ts";
-import { plain } from "../../model/review/odd.ts";
+import { plain } from "../../model/odd.ts";
 import { type Mark, trailOf } from "../../model/review/trail.ts";
 import { type Names, clockTime, nameOf, titleOf } from "../../model/words.ts";
 import { Button } from "../../parts/Button.tsx";
 import { ErrorState, Skeleton } from "../../parts/States.tsx";
 import { addressOf } from "../../shell/route.ts";
 import { usePatch, useTrail } from "./data.ts";
-import { Said } from "./Said.tsx";
+import { Words } from "../../parts/Words.tsx";
 import type { Reviewed } from "./reviewed.ts";
 
 interface Props {
@@ -55,7 +55,7 @@ export function Trail({ reviewed, names }: Props) {
               <time className="subtle num">{clockTime(mark.ts)}</time>
             </p>
             <p className="clamp said">
-              <Said text={titleOf(mark.text, "")} />
+              <Words text={titleOf(mark.text, "")} />
             </p>
             {mark.kind === "proposal" && path !== undefined && <InFile reviewed={reviewed} attempt={mark.attempt} path={path} />}
             {mark.turnId !== undefined && (

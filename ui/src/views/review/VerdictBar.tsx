@@ -3,7 +3,7 @@ import { type KeyboardEvent, useEffect, useImperativeHandle, useRef, useState, t
 import type { Decision } from "../../api/types.ts";
 import { type Translate, useT } from "../../i18n/index.ts";
 import { saidOf } from "../../model/review/comments.ts";
-import { plain } from "../../model/review/odd.ts";
+import { plain } from "../../model/odd.ts";
 import { type Objection, objections, standing } from "../../model/review/verdict.ts";
 import type { Names } from "../../model/words.ts";
 import { nameOf, titleOf } from "../../model/words.ts";
@@ -12,8 +12,8 @@ import { Button } from "../../parts/Button.tsx";
 import { complain, toast } from "../../parts/toast.tsx";
 import { answer, undo } from "./data.ts";
 import { type Reviewed, useParts } from "./reviewed.ts";
-import { Said } from "./Said.tsx";
-import { Visible } from "./Visible.tsx";
+import { Words } from "../../parts/Words.tsx";
+import { Visible } from "../../parts/Visible.tsx";
 import { change, deskName } from "./store.ts";
 
 export interface VerdictHandle {
@@ -239,7 +239,7 @@ function Decided({ reviewed, names, reader, ref }: Props) {
           </p>
           {round?.reason && (
             <p className="said subtle verdict-why">
-              <Said text={round.reason} />
+              <Words text={round.reason} />
             </p>
           )}
         </div>

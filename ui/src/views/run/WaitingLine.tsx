@@ -4,6 +4,7 @@ import { useT } from "../../i18n/index.ts";
 import { type RunView, waiting } from "../../model/run.ts";
 import { dollars, short } from "../../model/words.ts";
 import { Button } from "../../parts/Button.tsx";
+import { Visible } from "../../parts/Visible.tsx";
 import { complain } from "../../parts/toast.tsx";
 import { go } from "../../shell/route.ts";
 import { Elapsed } from "./Elapsed.tsx";
@@ -24,7 +25,7 @@ export function WaitingLine({ run, runId }: { run: RunView; runId: string }) {
           {on === "resume" && t("wait.resume")}
           {on === "engine" && t("wait.engine")}
           {on === "over" && t(`status.${run.status}`)}
-          {what && `: ${what}`}
+          {what && <>: <Visible text={what} /></>}
           {more > 0 && ` ${t("wait.more", { count: more })}`}
         </span>
         {on === "person" && (

@@ -1,4 +1,4 @@
-import { pieces } from "../../model/review/odd.ts";
+import { pieces } from "../model/odd.ts";
 
 /** Text from somewhere else, in which nothing is unseen; never markup. */
 export function Visible({ text }: { text: string }) {
