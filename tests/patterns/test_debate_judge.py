@@ -113,3 +113,10 @@ async def test_whoever_breaks_the_form_abstains() -> None:
     assert log.outcome.result.startswith("5 (5: 1, 1 abstained)")
     nobody = await debate(Options(1, "consensus"), ann="four", bob="five")
     assert (nobody.outcome.reason, nobody.outcome.done) == ("no answer", False)
+
+
+async def test_an_own_answer_is_not_among_the_others() -> None:
+    log = await debate(CONSENSUS, ann=says("4", who="a"), bob=says("5", who="b"))
+    others = log.asked("ann")[1].text.partition("The others' answers")[2]
+    assert "b 1 thinks 5" in others
+    assert "a 1 thinks 4" not in others

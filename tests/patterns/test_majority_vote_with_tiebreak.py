@@ -101,3 +101,9 @@ async def test_without_choices_everybody_proposes_and_proposals_have_no_names() 
 async def test_nobody_proposes() -> None:
     log = await vote(Options(), ann=fails("ann"), bob="")
     assert (log.outcome.reason, log.outcome.done) == ("no proposals", False)
+
+
+async def test_two_leaders_are_a_tie_though_both_reach_the_threshold() -> None:
+    options = Options(choices=("wash", "wipe"), threshold=0.5)
+    log = await vote(options, judge="wipe", ann=Vote("wash"), bob=Vote("wipe"))
+    assert log.outcome.reason == "tie_break: wipe by the judge"

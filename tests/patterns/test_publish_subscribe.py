@@ -87,3 +87,11 @@ async def test_the_rounds_are_bounded_and_what_was_published_is_the_result() -> 
         {"pia": [Publication("news", "again")]}, {"sue": NEWS}, Options(max_rounds=2)
     )
     assert (log.outcome.reason, log.outcome.result) == ("max_rounds: 2", "news: again\nnews: again")
+
+
+async def test_one_may_unsubscribe_while_another_listens_on() -> None:
+    log = await published(
+        {"pia": says("p1", "p2")},
+        {"sue": [NEWS, Wish((), ("news",)), NOTHING], "sid": [NEWS, NOTHING]},
+    )
+    assert (heard(log, "sue"), heard(log, "sid")) == (["p1"], ["p1", "p2"])
