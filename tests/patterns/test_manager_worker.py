@@ -46,7 +46,7 @@ class Boss:
 
 
 async def play(stage: ScriptedStage, options: Options | None = None) -> Outcome:
-    return await ManagerWorker().run(stage, CAST, "mend the tests", options or Options())
+    return await stage.perform(ManagerWorker(), CAST, "mend the tests", options or Options())
 
 
 def to_boss(stage: ScriptedStage) -> list[Said]:
@@ -169,7 +169,7 @@ def alone(*workers: str) -> dict[str, tuple[str, ...]]:
 
 async def test_without_a_manager_the_only_worker_gets_the_whole_request() -> None:
     stage = ScriptedStage(lambda _, message: f"did: {message}", measures=[GREEN])
-    outcome = await ManagerWorker().run(stage, alone("ann"), "mend the tests", Options())
+    outcome = await stage.perform(ManagerWorker(), alone("ann"), "mend the tests", Options())
     assert outcome.done
     assert outcome.result == "- task-1 by ann: done\n  did: mend the tests"
     assert [(said.verb, said.to) for said in stage.record] == [("task", "ann"), ("check", "")]
@@ -177,7 +177,7 @@ async def test_without_a_manager_the_only_worker_gets_the_whole_request() -> Non
 
 async def test_without_a_manager_a_failed_gate_gives_the_worker_a_second_round() -> None:
     stage = ScriptedStage(lambda *_: "did it", measures=[RED, GREEN])
-    assert (await ManagerWorker().run(stage, alone("ann"), "mend it", Options())).done
+    assert (await stage.perform(ManagerWorker(), alone("ann"), "mend it", Options())).done
     second = [said.text for said in stage.record if said.verb == "task"][1]
     assert second.startswith("mend it")
     assert "2 of 9 tests fail" in second
@@ -185,7 +185,7 @@ async def test_without_a_manager_a_failed_gate_gives_the_worker_a_second_round()
 
 async def test_without_a_manager_several_workers_need_a_plan() -> None:
     stage = ScriptedStage(lambda *_: "did it")
-    outcome = await ManagerWorker().run(stage, alone("ann", "bob"), "mend it", Options())
+    outcome = await stage.perform(ManagerWorker(), alone("ann", "bob"), "mend it", Options())
     assert not outcome.done
     assert "2 workers and no manager" in outcome.reason
     assert not stage.record
@@ -195,7 +195,7 @@ async def test_without_a_manager_a_rejection_ends_it_with_its_reason() -> None:
     stage = ScriptedStage(
         lambda to, _: Answer(to, "did it", Fate.REJECTED, "not what I meant"), measures=[GREEN]
     )
-    outcome = await ManagerWorker().run(stage, alone("ann"), "mend it", Options())
+    outcome = await stage.perform(ManagerWorker(), alone("ann"), "mend it", Options())
     assert (outcome.reason, outcome.done) == ("rejected: task-1: not what I meant", False)
     assert len([said for said in stage.record if said.verb == "task"]) == 1
 
@@ -208,7 +208,9 @@ async def test_without_a_manager_a_ready_plan_for_several_is_tried_once() -> Non
         )
     )
     stage = ScriptedStage(lambda *_: "did it", measures=[RED])
-    outcome = await ManagerWorker().run(stage, alone("ann", "bob"), "mend it", Options(plan=ready))
+    outcome = await stage.perform(
+        ManagerWorker(), alone("ann", "bob"), "mend it", Options(plan=ready)
+    )
     assert (outcome.reason, outcome.done) == (
         "quality_gate: tests_passed >= 1 does not hold",
         False,

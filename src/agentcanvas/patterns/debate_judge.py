@@ -15,7 +15,7 @@ import msgspec
 
 from agentcanvas.pattern import Ask, Cast, Most, Outcome, Role, Size, Stage
 from agentcanvas.patterns.forms import why
-from agentcanvas.patterns.tally import Tally, count
+from agentcanvas.patterns.tally import Tally, alike, count
 
 DEBATER = "debater"
 JUDGE = "judge"
@@ -95,7 +95,7 @@ async def _consensus(stage: Stage, debaters: Sequence[str], request: str, most: 
         asks = [Ask(each, _answer_words(stage, request, each, before)) for each in debaters]
         answers = await round_.ask_all_for(Position, asks)
         before = {each.agent: each.value for each in answers if each.value is not None}
-        tally = count(_plain(each.value.answer) if each.value else None for each in answers)
+        tally = count(alike(each.value.answer) if each.value else None for each in answers)
         await round_.post("tally", str(tally))
         stage.keep(str(tally))
         threshold = stage.ends.consensus
@@ -109,7 +109,7 @@ def _agreed(reason: str, tally: Tally, last: dict[str, Position]) -> Outcome:
     if not tally.leaders:
         return Outcome("no answer", done=False)
     answer = tally.leaders[0]
-    arguments = [each.argument for each in last.values() if _plain(each.answer) == answer]
+    arguments = [each.argument for each in last.values() if alike(each.answer) == answer]
     tie = " (tie: the first said)" if len(tally.leaders) > 1 else ""
     result = "\n".join([f"{answer} ({tally})", *arguments])
     return Outcome(f"{reason}: {answer}{tie}", done=True, result=result)
@@ -119,8 +119,3 @@ def _answer_words(stage: Stage, request: str, who: str, before: dict[str, Positi
     others = [f"- {said.answer}: {said.argument}" for name, said in before.items() if name != who]
     own = f"{before[who].answer}: {before[who].argument}" if who in before else ""
     return stage.words("debate_judge.answer", request=request, own=own, others="\n".join(others))
-
-
-def _plain(answer: str) -> str:
-    """Answers that mean the same look the same."""
-    return answer.strip().rstrip(".").casefold()

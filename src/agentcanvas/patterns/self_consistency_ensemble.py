@@ -16,7 +16,7 @@ import msgspec
 
 from agentcanvas.pattern import Answer, Ask, Cast, Most, Outcome, Role, Size, Stage, Work
 from agentcanvas.patterns.forms import Score
-from agentcanvas.patterns.tally import count
+from agentcanvas.patterns.tally import alike, count
 
 SAMPLER = "sampler"
 AGGREGATOR = "aggregator"
@@ -59,13 +59,13 @@ class SelfConsistencyEnsemble:
             return await _best(stage, cast, request, samplers)
         words = stage.words("self_consistency_ensemble.sample", request=request)
         samples = await stage.ask_all_for(Sample, [Ask(each, words) for each in samplers])
-        tally = count(_plain(each.value.answer) if each.value else None for each in samples)
+        tally = count(alike(each.value.answer) if each.value else None for each in samples)
         await stage.post("tally", str(tally))
         if not tally.leaders:
             return Outcome("no answer", done=False, result=str(tally))
         answer = tally.leaders[0]
         tie = " (tie: the first said)" if len(tally.leaders) > 1 else ""
-        said = next(s.value for s in samples if s.value and _plain(s.value.answer) == answer)
+        said = next(s.value for s in samples if s.value and alike(s.value.answer) == answer)
         result = f"{said.answer}\n\n{said.reasoning}\n\n{tally}"
         return Outcome(
             f"majority: {tally.counts[answer]} of {tally.cast}{tie}", done=True, result=result
@@ -109,8 +109,3 @@ async def _ranked(
     answers = await stage.ask_all_for(Score, asks)
     scores = [each.value.score if each.value else 0.0 for each in answers]
     return sorted(zip(drafts, scores, strict=True), key=lambda pair: -pair[1])
-
-
-def _plain(answer: str) -> str:
-    """Answers that mean the same look the same."""
-    return answer.strip().rstrip(".").casefold()

@@ -48,3 +48,8 @@ def count(votes: Iterable[str | None], choices: Sequence[str] = ()) -> Tally:
         else:
             counts[vote] = counts.get(vote, 0) + 1
     return Tally(counts, abstained)
+
+
+def alike(answer: str) -> str:
+    """An answer so that those that mean the same look the same."""
+    return answer.strip().rstrip(".").casefold()
