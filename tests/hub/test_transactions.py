@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -10,7 +15,7 @@ import pytest
 
 from agentcanvas.clock import SystemClock, VirtualClock
 from agentcanvas.errors import Overloaded, StoreFull
-from agentcanvas.hub.broker import Parcel, Receipt, Settlement, Unit
+from agentcanvas.hub.broker import Outcome, Parcel, Receipt, Settlement, Unit
 from agentcanvas.hub.brokers.embedded import EmbeddedBroker
 from agentcanvas.hub.delivery import DeliveryRules
 from agentcanvas.store import Store, StoreLimits
@@ -188,3 +193,70 @@ async def test_what_cannot_be_acknowledged_on_a_full_disk_comes_again(tmp_path: 
         (again,) = await take_all(inbox, 1)
         assert again.redelivered
         assert again.number == parcel.number
+
+
+# -- what is urgent --------------------------------------------------------------------------------
+
+
+def numbers_of(outcomes: Sequence[Outcome]) -> list[int]:
+    return [number for each in outcomes if isinstance(each, Receipt) for number in each.numbers]
+
+
+@asynccontextmanager
+async def busy_writer(store: Store) -> AsyncIterator[None]:
+    """Keep the writer from writing until the block ends."""
+    free = threading.Event()
+    held = store.submit(lambda _: free.wait())
+    try:
+        yield
+    finally:
+        free.set()
+        await asyncio.wrap_future(held)
+
+
+@pytest.mark.req("H2")
+async def test_an_urgent_message_waits_for_the_batch_being_written_and_for_no_other(
+    broker: EmbeddedBroker, store: Store
+) -> None:
+    def a_batch(of: int, **fields: Any) -> asyncio.Future[list[Outcome]]:
+        return broker.commits.post([post("a", "b", **fields) for _ in range(of)])
+
+    async with busy_writer(store):
+        first = a_batch(40)
+        while broker.commits._postings:  # until it is on its way to the writer
+            await anyio.lowlevel.checkpoint()
+        flood = [a_batch(40) for _ in range(5)]
+        urgent = a_batch(1, priority=9)
+        before = store.statistics().commits
+    (number,) = numbers_of(await urgent)
+    assert max(numbers_of(await first)) < number
+    floods = [numbers_of(await each) for each in flood]
+    assert number < min(map(min, floods))
+    assert sorted(map(min, floods)) == list(map(min, floods)), "the others keep their order"
+    # The held one, the first, the urgent one, and the flood in short batches.
+    assert store.statistics().commits - before >= 5
+
+
+@pytest.mark.req("H2")
+async def test_a_flood_of_urgent_messages_holds_up_the_others_for_one_batch_at_most(
+    broker: EmbeddedBroker, store: Store
+) -> None:
+    urgent: list[asyncio.Future[Sequence[Outcome]]] = []
+    over = anyio.Event()
+
+    async def pour() -> None:
+        while not over.is_set() and len(urgent) < 5_000:
+            one = post("a", "b", priority=10)
+            urgent.append(asyncio.ensure_future(broker.post([one])))
+            await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(pour)
+        while len(urgent) < 5:
+            await anyio.lowlevel.checkpoint()
+        before = store.statistics().commits
+        await broker.post([post("a", "b")])
+        took = store.statistics().commits - before
+        over.set()
+    assert took <= 3, "the one being written, one that goes ahead, and its own"
+    await asyncio.gather(*urgent)

@@ -19,7 +19,7 @@ import anyio
 from agentcanvas.errors import StoreClosed, StoreFull
 from agentcanvas.hub import intake, mailbox
 from agentcanvas.hub.broker import Outcome, Post, Receipt, Record
-from agentcanvas.hub.delivery import DeliveryRules
+from agentcanvas.hub.delivery import TOP_BAND, DeliveryRules
 from agentcanvas.hub.mailbox import Kept
 from agentcanvas.hub.router import key_of
 from agentcanvas.store import Store, Transaction
@@ -27,6 +27,11 @@ from agentcanvas.store import Store, Transaction
 T = TypeVar("T")
 
 _PATIENCE_S = 0.1
+_SHORT = 64
+"""Messages in a batch that urgent ones may have to wait for."""
+
+_WATCHFUL_S = 1.0
+"""For how long after an urgent message another one is expected."""
 
 
 @dataclass(slots=True)
@@ -98,6 +103,7 @@ class _Posting(_Step[list[Outcome]]):
     def __init__(self, posts: Sequence[Post]) -> None:
         super().__init__()
         self.posts = posts
+        self.is_urgent = all(post.band == TOP_BAND for post in posts)
 
 
 class _Taking(_Step[int]):
@@ -154,6 +160,8 @@ class Commits:
         self._patience: asyncio.TimerHandle | None = None
         self._ended = asyncio.Event()
         self._closed = False
+        self._went_ahead = False
+        self._urgent_at = float("-inf")
 
     def post(self, posts: Sequence[Post]) -> asyncio.Future[list[Outcome]]:
         """Keep messages."""
@@ -220,8 +228,7 @@ class Commits:
 
     async def _write_what_waits(self) -> None:
         steps, self._steps = self._steps, []
-        postings, self._postings = self._postings, []
-        takings, self._takings = self._takings, []
+        postings, takings = self._next()
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
@@ -238,6 +245,37 @@ class Commits:
                     then()
         for step in (*steps, *postings, *takings):
             step.settle()
+
+    def _next(self) -> tuple[list[_Posting], list[_Taking]]:
+        """Choose what is written next: whatever waits, or what is urgent alone.
+
+        What is urgent then waits for the batch that is being written and not for a second one, and
+        while such mail keeps coming that batch is kept short. It goes ahead every other time at
+        most, so that a flood of it holds up nobody for long; of different bands, order was never
+        promised (D29).
+        """
+        now = asyncio.get_running_loop().time()
+        urgent = [step for step in self._postings if step.is_urgent]
+        others = [step for step in self._postings if not step.is_urgent]
+        if urgent:
+            self._urgent_at = now
+        if urgent and others and not self._went_ahead:
+            self._went_ahead = True
+            self._postings = others
+            self._wake.set()
+            return urgent, []
+        self._went_ahead = False
+        postings, self._postings = self._postings, []
+        takings, self._takings = self._takings, []
+        if now - self._urgent_at < _WATCHFUL_S:
+            room = _SHORT
+            for index, step in enumerate(postings):
+                if room <= 0:
+                    postings, self._postings = postings[:index], postings[index:]
+                    self._wake.set()
+                    break
+                room -= len(step.posts)
+        return postings, takings
 
 
 class _Batch:
