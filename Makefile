@@ -10,7 +10,7 @@ ARGS =
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help install demo test chaos clis check fmt lint types layers schema schema-check requirements \
-	ui bench lock dev clean
+	ui screenshots bench lock dev clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ requirements: install ## Note in docs/requirements.md what the tests show
 
 ui: install ## Build the page, also when the last try failed
 	@$(PAGE)
+
+screenshots: ui ## Take pictures of every view of the page (ARGS=folder)
+	@$(BIN)/python -m tests.e2e.screenshots $(ARGS)
 
 bench: install ## Run the benchmarks (ARGS="protocol --quick" for one, quickly)
 	@$(BIN)/python -m bench $(ARGS)

@@ -107,12 +107,23 @@ class Browser:
         self._reader = threading.Thread(target=self._read, name="browser pipe", daemon=True)
         self._reader.start()
 
-    def open(self, *, width: int = 1280, height: int = 800, theme: str = "dark") -> Page:
-        """A new tab, alone with its cookies."""
-        context = self.call("Target.createBrowserContext")["browserContextId"]
+    def open(
+        self,
+        *,
+        width: int = 1280,
+        height: int = 800,
+        theme: str = "dark",
+        beside: Page | None = None,
+    ) -> Page:
+        """A new tab, alone with its cookies, or beside another one of the same person."""
+        context = (
+            beside.context
+            if beside
+            else self.call("Target.createBrowserContext")["browserContextId"]
+        )
         target = self.call("Target.createTarget", url="about:blank", browserContextId=context)
         attached = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
-        page = Page(self, attached["sessionId"])
+        page = Page(self, attached["sessionId"], context)
         self._pages[attached["sessionId"]] = page
         for domain in ("Page", "Runtime", "Log"):
             page.call(f"{domain}.enable")
@@ -171,6 +182,7 @@ class Page:
 
     browser: Browser
     session: str
+    context: str = ""
     complaints: list[str] = field(default_factory=list)
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
@@ -222,6 +234,20 @@ class Page:
     def type(self, text: str) -> None:
         """Put text where the focus is, as if it were typed."""
         self.call("Input.insertText", text=text)
+
+    def keys(self, text: str) -> None:
+        """Press one key after the other."""
+        for letter in text:
+            code = {"key": letter, "text": letter, "unmodifiedText": letter}
+            self.call("Input.dispatchKeyEvent", type="keyDown", **code)
+            self.call("Input.dispatchKeyEvent", type="keyUp", key=letter)
+
+    def command_bar(self) -> None:
+        """Press Ctrl and K."""
+        key = {"key": "k", "code": "KeyK", "windowsVirtualKeyCode": 75, "modifiers": 2}
+        self.call("Input.dispatchKeyEvent", type="rawKeyDown", **key)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **key)
+        self.wait_for("document.querySelector('[cmdk-input]') === document.activeElement")
 
     def click(self, selector: str) -> None:
         box = self.wait_for(

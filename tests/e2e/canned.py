@@ -39,6 +39,7 @@ class CannedServer(ThreadingHTTPServer):
         self.refuses = False
         self.asked_from: list[str] = []
         self.snapshots = 0
+        self.report = "# Run Report"
         self.changed = threading.Condition()
         self._cut = 0
         self._runs: dict[str, list[e.Recorded]] = {}
@@ -168,6 +169,10 @@ class Handler(BaseHTTPRequestHandler):
             case ["api", "v1", "runs", run, "window"]:
                 query = {name: int(values[0]) for name, values in parse_qs(asked.query).items()}
                 self._send_json(self.server.window(run, query["last"], query.get("before")))
+            case ["api", "v1", "runs", _, "transcript"]:
+                self._send_json({"head": self.server.head, "entries": []})
+            case ["api", "v1", "runs", _, "report"]:
+                self._send(self.server.report.encode(), "text/markdown")
             case ["api", "v1", "asks"]:
                 self._send_json({"head": self.server.head, "asks": self.server.asks()})
             case ["api", "v1", "events"]:

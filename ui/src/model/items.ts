@@ -3,6 +3,7 @@
 
 import type { AnnounceMessage, Decision, PersonAsked, Provenance, Recorded, TestsRun } from "../api/types.ts";
 import type { PlainKey, Translate } from "../i18n/say.ts";
+import { plain } from "./plain.ts";
 import { type Names, clipped, duration, nameOf } from "./words.ts";
 
 export type Tone = "accent" | "secondary" | "ok" | "warn" | "danger" | "muted";
@@ -164,7 +165,7 @@ function announced(event: Recorded, said: AnnounceMessage, name: Naming, t: Tran
     icon: "announce",
     emoji: "📣",
     tone: failed ? "danger" : "accent",
-    title: toUser ? name(event.actor) : said.workerName,
+    title: toUser ? name(event.actor) : plain(said.workerName),
     to: toUser ? t("you") : t("item.orchestrator"),
     facts,
     body: said.summary,
@@ -317,21 +318,21 @@ function testFacts(tests: TestsRun | null | undefined, t: Translate): readonly F
 }
 
 function message(text: string, t: Translate): Details | undefined {
-  return text.trim() ? { label: t("item.message"), text: text.trim() } : undefined;
+  return text.trim() ? { label: t("item.message"), text: plain(text).trim() } : undefined;
 }
 
 function fileList(files: readonly string[], t: Translate): Details | undefined {
-  return files.length ? { label: t("item.filesLabel"), files } : undefined;
+  return files.length ? { label: t("item.filesLabel"), files: files.map(plain) } : undefined;
 }
 
 function card(event: Recorded, t: Translate, { facts = [], ...words }: CardWords): Card {
-  const { start, whole } = clipped(words.body);
+  const { start, whole } = clipped(plain(words.body));
   const more = whole === undefined ? {} : { details: { label: t("item.showAll"), text: whole } };
-  return { kind: "card", ...place(event), facts, ...words, body: start, ...more };
+  return { kind: "card", ...place(event), facts, ...words, title: plain(words.title), body: start, ...more };
 }
 
 function line(event: Recorded, { text, icon = "turn", tone = "muted", task, details }: LineWords): Line {
-  return { kind: "line", ...place(event), text, icon, tone, ...(task && { task }), ...(details && { details }) };
+  return { kind: "line", ...place(event), text: plain(text), icon, tone, ...(task && { task }), ...(details && { details }) };
 }
 
 function place({ seq, ts, event, actor, provenance }: Recorded): Pick<Shown, Exclude<Common, "kind">> {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { TranscriptEntry } from "../api/types.ts";
-import { NO_TALK, heard, plain } from "./transcript.ts";
+import { NO_TALK, heard } from "./transcript.ts";
 
 type Said = TranscriptEntry["event"] extends infer Event ? (Event extends unknown ? Omit<Event, "ts" | "seq"> : never) : never;
 
@@ -54,8 +54,4 @@ test("what is told twice counts once", () => {
   const talk = heard(NO_TALK, said);
   expect(talk).toMatchObject({ input: 5, output: 2, cost: 0.1, model: "m" });
   expect(heard(talk, said)).toBe(talk);
-});
-
-test("the colours, titles and movements of a terminal are taken out, and lines stay", () => {
-  expect(plain("\u001b[31mred\u001b[0m\r\nnext\u001b]0;title\u0007\tend\u0000\u009b")).toBe("red\nnext\tend");
 });

@@ -136,12 +136,3 @@ function shown(input: unknown): string {
 }
 
 const firstLine = (text: string): string => text.trim().split("\n", 1)[0] ?? "";
-
-const ESC = String.fromCharCode(27);
-const CONTROL = new RegExp(
-  `${ESC}\\][^${ESC}\\u0007]*(?:\\u0007|${ESC}\\\\)|${ESC}[\\[()][0-?]*[ -/]*[@-~]?|[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f]`,
-  "g",
-);
-
-/** Without the colours and movements of a terminal, which mean nothing here. */
-export const plain = (text: string): string => text.replaceAll("\r\n", "\n").replaceAll(CONTROL, "");

@@ -1,5 +1,7 @@
 // How numbers, times and names are said.
 
+import { plain } from "./plain.ts";
+
 export type Names = Readonly<Record<string, string>>;
 
 const time = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
@@ -33,8 +35,8 @@ export function duration(ms: number): string {
 
 /** What people call an agent; without a name its id, capitalised. */
 export function nameOf(names: Names, id: string): string {
-  const plain = id.startsWith("person:") ? id.slice("person:".length) : id;
-  return names[id] ?? plain.charAt(0).toUpperCase() + plain.slice(1);
+  const bare = id.startsWith("person:") ? id.slice("person:".length) : id;
+  return plain(names[id] ?? bare.charAt(0).toUpperCase() + bare.slice(1));
 }
 
 const ENOUGH_LETTERS = 420;
@@ -56,7 +58,7 @@ export interface Run {
 
 /** Splits at backticks, so that names of files and functions can be set as code. */
 export function codeRuns(text: string): readonly Run[] {
-  return text
+  return plain(text)
     .split(/`([^`\n]+)`/)
     .map((part, index) => ({ code: index % 2 === 1, text: part }))
     .filter((run) => run.text !== "");
@@ -66,7 +68,7 @@ const TITLE_LETTERS = 80;
 
 /** The first line of a request, short enough for a list; `otherwise` where it says nothing. */
 export function titleOf(text: string, otherwise: string): string {
-  const line = text.trim().split("\n", 1)[0] ?? "";
+  const line = plain(text).trim().split("\n", 1)[0] ?? "";
   if (!line) return otherwise;
   return line.length > TITLE_LETTERS ? `${line.slice(0, TITLE_LETTERS - 1).trimEnd()}…` : line;
 }

@@ -1,5 +1,5 @@
 import { Dialog as Radix } from "radix-ui";
-import type { ReactNode } from "react";
+import { type ReactNode, useRef } from "react";
 import { X } from "lucide-react";
 import { useT } from "../i18n/index.ts";
 
@@ -18,11 +18,22 @@ interface Props {
 /** Keeps the focus inside while it is open, gives it back when it closes; Escape closes it. */
 export function Dialog({ open, onOpenChange, title, lead, wide, foot, children }: Props) {
   const t = useT();
+  const from = useRef<Element | null>(null);
   return (
     <Radix.Root open={open} onOpenChange={onOpenChange}>
       <Radix.Portal>
         <Radix.Overlay className="scrim" />
-        <Radix.Content className="dialog" data-wide={wide ? true : undefined} {...(lead === undefined && { "aria-describedby": undefined })}>
+        <Radix.Content
+          className="dialog"
+          data-wide={wide ? true : undefined}
+          onOpenAutoFocus={() => {
+            from.current = document.activeElement;
+          }}
+          onCloseAutoFocus={(event) => {
+            event.preventDefault();
+            if (from.current instanceof HTMLElement) from.current.focus();
+          }}
+          {...(lead === undefined && { "aria-describedby": undefined })}>
           <header>
             <Radix.Title>{title}</Radix.Title>
             <Radix.Close className="button" data-look="ghost" aria-label={t("close")}>

@@ -1,5 +1,5 @@
 import { Command } from "cmdk";
-import { useEffect } from "react";
+import { useEffect, useRef } from "react";
 import { useT } from "../i18n/index.ts";
 import { Kbd } from "../parts/Kbd.tsx";
 import { actionsOf, useOffered } from "./actions.ts";
@@ -11,11 +11,13 @@ export function CommandBar() {
   const shown = useShell((shell) => shell.shown);
   const offered = useOffered();
   const { open, close } = useShell.getState();
+  const from = useRef<Element | null>(null);
 
   useEffect(() => {
     function pressed(event: KeyboardEvent): void {
       if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey) return;
       event.preventDefault();
+      from.current = document.activeElement;
       if (useShell.getState().shown === "commands") close();
       else open("commands");
     }
@@ -25,15 +27,26 @@ export function CommandBar() {
     };
   }, [open, close]);
 
+  const isOpen = shown === "commands";
+  useEffect(() => {
+    if (!isOpen) return;
+    return () => {
+      // Unless what was chosen has put the focus elsewhere.
+      setTimeout(() => {
+        if (document.activeElement === document.body && from.current instanceof HTMLElement) from.current.focus();
+      }, 50);
+    };
+  }, [isOpen]);
+
   const groups = Map.groupBy(
     actionsOf(offered).filter((action) => !action.hidden),
     (action) => action.group,
   );
   return (
     <Command.Dialog
-      open={shown === "commands"}
-      onOpenChange={(isOpen) => {
-        if (isOpen) open("commands");
+      open={isOpen}
+      onOpenChange={(opens) => {
+        if (opens) open("commands");
         else close();
       }}
       label={t("command.title")}

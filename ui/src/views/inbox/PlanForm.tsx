@@ -3,6 +3,7 @@ import { useState } from "react";
 import { useFeed } from "../../api/feeds.ts";
 import type { PersonAsk } from "../../api/types.ts";
 import { useT } from "../../i18n/index.ts";
+import { plain } from "../../model/plain.ts";
 import { type Plan, isWhole, planIn, withNewTask, withTask, withoutTask } from "../../model/plan.ts";
 import { Button } from "../../parts/Button.tsx";
 import type { Answering } from "./AskForm.tsx";
@@ -13,13 +14,13 @@ export function PlanForm({ ask, busy, answer }: { ask: PersonAsk } & Answering) 
   const team = useFeed(ask.run_id)?.run.team ?? [];
   const [plan, setPlan] = useState<Plan>(() => planIn(ask.default) ?? { tasks: [] });
   const agents = [...new Set([...team.map(({ id }) => id), ...plan.tasks.map(({ agent }) => agent)])];
-  const nameOf = (id: string) => team.find((member) => member.id === id)?.name ?? id;
+  const nameOf = (id: string) => plain(team.find((member) => member.id === id)?.name ?? id);
   return (
     <div className="plan">
       <ol>
         {plan.tasks.map((task, index) => (
           <li key={task.task_id}>
-            <span className="task-id">{task.task_id}</span>
+            <span className="task-id">{plain(task.task_id)}</span>
             <select
               className="input"
               aria-label={t("plan.agent", { task: task.task_id })}

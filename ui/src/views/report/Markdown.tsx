@@ -1,6 +1,7 @@
 import ReactMarkdown from "react-markdown";
 import rehypeSanitize from "rehype-sanitize";
 import remarkGfm from "remark-gfm";
+import { plain } from "../../model/plain.ts";
 
 /** Markdown of agents: no HTML of theirs, no script, no picture that would be fetched. */
 export default function Markdown({ text }: { text: string }) {
@@ -25,7 +26,7 @@ export default function Markdown({ text }: { text: string }) {
           ),
         }}
       >
-        {text}
+        {plain(text)}
       </ReactMarkdown>
     </article>
   );

@@ -2,6 +2,7 @@ import { ScrollText, Square } from "lucide-react";
 import type { TaskStatus } from "../../api/types.ts";
 import { useT } from "../../i18n/index.ts";
 import type { RunView, TaskView, TurnView } from "../../model/run.ts";
+import { plain } from "../../model/plain.ts";
 import { nameOf } from "../../model/words.ts";
 import { Button } from "../../parts/Button.tsx";
 import { type AnyIcon, Icon } from "../../parts/Icon.tsx";
@@ -41,7 +42,7 @@ function Ended({ run }: { run: RunView }) {
   return (
     <section aria-labelledby="reason">
       <h2 id="reason">{t("run.reason")}</h2>
-      <p className="reason">{run.reason}</p>
+      <p className="reason">{plain(run.reason)}</p>
     </section>
   );
 }
@@ -73,7 +74,7 @@ function Task({ task, run, runId }: { task: TaskView } & Props) {
       </span>
       <div className="task-text">
         <p className="clamp" title={task.instruction}>
-          <span className="task-id">{task.taskId}</span> <Words text={task.instruction} />
+          <span className="task-id">{plain(task.taskId)}</span> <Words text={task.instruction} />
         </p>
         <p className="subtle">
           {nameOf(run.names, task.worker)}
@@ -81,7 +82,7 @@ function Task({ task, run, runId }: { task: TaskView } & Props) {
         </p>
         {task.reason && (task.status === "rejected" || task.status === "failed" || task.status === "revising") && (
           <p className="clamp" title={task.reason}>
-            {task.reason}
+            {plain(task.reason)}
           </p>
         )}
       </div>
@@ -104,8 +105,8 @@ function Agents({ run, runId }: Props) {
           <Agent
             key={member.id}
             id={member.id}
-            name={member.name}
-            role={member.role}
+            name={plain(member.name)}
+            role={plain(member.role)}
             turn={run.turns.find((other) => other.agent === member.id)}
             runId={runId}
           />
@@ -139,7 +140,7 @@ function Agent({ id, name, role, turn, runId }: AgentProps) {
           <strong>{name}</strong> <ScrollText size={12} strokeWidth={1.5} aria-hidden />
         </a>{" "}
         <span className="subtle">{role}</span>
-        {turn?.step && <code className="step">{turn.step}</code>}
+        {turn?.step && <code className="step">{plain(turn.step)}</code>}
       </span>
       <span className="agent-state">
         <span className="pill" data-tone={turn ? "accent" : "muted"}>

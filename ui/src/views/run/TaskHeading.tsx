@@ -1,5 +1,6 @@
 import { ChevronDown, ChevronRight } from "lucide-react";
 import { useT } from "../../i18n/index.ts";
+import { plain } from "../../model/plain.ts";
 import type { TaskRow } from "../../model/rows.ts";
 import { duration, titleOf } from "../../model/words.ts";
 import { Pill } from "../../parts/Pill.tsx";
@@ -11,7 +12,7 @@ export function TaskHeading({ row, onFold }: { row: TaskRow; onFold: () => void 
     <h3 className="task-heading">
       <button type="button" aria-expanded={!row.folded} onClick={onFold}>
         <Chevron size={14} aria-hidden />
-        {row.taskId && <span className="task-id">{row.taskId}</span>}
+        {row.taskId && <span className="task-id">{plain(row.taskId)}</span>}
         <span className="ellipsis">{row.taskId ? titleOf(row.title, "") : t("timeline.noTask")}</span>
       </button>
       {row.status && <Pill status={row.status} />}

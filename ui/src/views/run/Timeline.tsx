@@ -121,18 +121,26 @@ function RowContent({ row, feed, runId, filter, change }: RowProps) {
   return <TimelineItem item={item} runId={runId} open={open} undoable={task?.status === "applied"} />;
 }
 
+const KINDS: readonly string[] = ["all", "proposals", "reviews", "checks", "questions", "problems"];
+
 /** What is looked for is in the address, so that it can be linked and survives a reload. */
 function useFilter(): [Filter, (filter: Filter) => void] {
   const { args } = useRoute();
-  const [filter, setFilter] = useState<Filter>(() => ({
-    ...NO_FILTER,
-    kind: (args.kind as Filter["kind"] | undefined) ?? "all",
-    agent: args.agent ?? "",
-    search: args.q ?? "",
-    byTask: args.by === "task",
-  }));
+  const [{ folded, provenance }, setRest] = useState<Pick<Filter, "folded" | "provenance">>(NO_FILTER);
+  const { kind = "all", agent = "", q: search = "", by } = args;
+  const filter = useMemo(
+    (): Filter => ({
+      kind: KINDS.includes(kind) ? (kind as Filter["kind"]) : "all",
+      agent,
+      search,
+      byTask: by === "task",
+      folded,
+      provenance,
+    }),
+    [kind, agent, search, by, folded, provenance],
+  );
   const change = useCallback((next: Filter) => {
-    setFilter(next);
+    setRest(next);
     replaceArgs({
       kind: next.kind === "all" ? "" : next.kind,
       agent: next.agent,

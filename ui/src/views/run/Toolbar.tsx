@@ -1,6 +1,7 @@
 import type { RefObject } from "react";
 import { useState } from "react";
 import { useT } from "../../i18n/index.ts";
+import { plain } from "../../model/plain.ts";
 import type { Filter, Kind } from "../../model/rows.ts";
 import type { RunView } from "../../model/run.ts";
 
@@ -54,7 +55,7 @@ export function Toolbar({ filter, change, run, searching, jump }: Props) {
         <option value="">{t("timeline.anyAgent")}</option>
         {run.team.map(({ id, name }) => (
           <option key={id} value={id}>
-            {name}
+            {plain(name)}
           </option>
         ))}
       </select>

@@ -4,6 +4,7 @@ import { address, post } from "../../api/client.ts";
 import { useRuns } from "../../api/queries.ts";
 import type { RunSummary, StartedView } from "../../api/types.ts";
 import { useT } from "../../i18n/index.ts";
+import { plain } from "../../model/plain.ts";
 import { isOver } from "../../model/run.ts";
 import { dayAndTime, dollars, duration, short, titleOf } from "../../model/words.ts";
 import { Button } from "../../parts/Button.tsx";
@@ -95,7 +96,7 @@ function Table({ runs }: { runs: readonly RunSummary[] }) {
 function Row({ run }: { run: RunSummary }) {
   const t = useT();
   const { runId, status, request, flow, applied = 0, tasks = 0, tokens = 0, cost = 0, startedMs, endedMs } = run;
-  const why = [run.waitsFor, run.reason].find(Boolean) ?? "";
+  const why = plain([run.waitsFor, run.reason].find(Boolean) ?? "");
   return (
     <tr data-run={runId}>
       <td className="request">
@@ -108,7 +109,7 @@ function Row({ run }: { run: RunSummary }) {
       <td>
         <Pill status={status} />
       </td>
-      <td className="wide">{flow}</td>
+      <td className="wide">{plain(flow)}</td>
       <td className="number">{t("run.appliedOf", { applied, total: tasks })}</td>
       <td className="number wide">{tokens > 0 ? short(tokens) : "–"}</td>
       <td className="number">{cost > 0 ? dollars(cost) : "–"}</td>

@@ -1,7 +1,8 @@
 import { memo } from "react";
 import { Brain, ChevronRight, Terminal } from "lucide-react";
 import { useT } from "../../i18n/index.ts";
-import { type Block, plain } from "../../model/transcript.ts";
+import { plain } from "../../model/plain.ts";
+import type { Block } from "../../model/transcript.ts";
 import { clockTime } from "../../model/words.ts";
 import { Badge } from "../../parts/Badge.tsx";
 import { Words } from "../../parts/Words.tsx";

@@ -1,6 +1,7 @@
 import { ScrollText } from "lucide-react";
 import { useFeed, useProblem, retry } from "../../api/feeds.ts";
 import { useT } from "../../i18n/index.ts";
+import { plain } from "../../model/plain.ts";
 import { EmptyState, ErrorState, Skeleton } from "../../parts/States.tsx";
 import { useCurrentRun } from "../../shell/current.ts";
 import { addressOf, useRoute } from "../../shell/route.ts";
@@ -35,16 +36,16 @@ export default function TranscriptView() {
             aria-current={id === member.id ? "true" : undefined}
           >
             <span className="letter" aria-hidden="true">
-              {name.charAt(0).toUpperCase()}
+              {plain(name).charAt(0).toUpperCase()}
             </span>
             <span className="ellipsis">
-              <strong>{name}</strong> <span className="subtle">{role}</span>
+              <strong>{plain(name)}</strong> <span className="subtle">{plain(role)}</span>
             </span>
             {turns.some((turn) => turn.agent === id) && <span className="dot" data-tone="accent" data-live />}
           </a>
         ))}
       </nav>
-      <Talk key={`${runId}/${member.id}`} runId={runId} member={member} run={feed.run} seen={feed.cursor.seq} />
+      <Talk key={`${runId}/${member.id}`} runId={runId} member={{ ...member, name: plain(member.name) }} run={feed.run} seen={feed.cursor.seq} />
     </div>
   );
 }
