@@ -24,6 +24,7 @@ demo: install ## See a team mend a small repository, and check every step of it
 test: install ## Run all tests
 	@$(if $(ARGS),,$(PAGE) test)
 	@tools/browser.sh
+	@tools/bubblewrap.sh
 	@$(BIN)/python -m pytest $(ARGS)
 
 chaos: install ## Cut whole runs off at every moment; some minutes

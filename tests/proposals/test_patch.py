@@ -202,6 +202,93 @@ HOSTILE: dict[str, tuple[str, BreachKind, str]] = {
         BreachKind.NOT_PLAIN_FORM,
         "",
     ),
+    "link retargeted outside": (
+        "diff --git a/link b/link\n--- a/link\n+++ b/link\n"
+        "@@ -1 +1 @@\n-folder\n\\ No newline at end of file\n+/etc/passwd\n"
+        "\\ No newline at end of file\n",
+        BreachKind.LINK_LEAVES,
+        "link",
+    ),
+    "file that becomes a link outside": (
+        "diff --git a/f.txt b/f.txt\ndeleted file mode 100644\nindex de98044..0000000\n"
+        "--- a/f.txt\n+++ /dev/null\n@@ -1,3 +0,0 @@\n-a\n-b\n-c\n"
+        "diff --git a/f.txt b/f.txt\nnew file mode 120000\nindex 0000000..d09b807\n"
+        "--- /dev/null\n+++ b/f.txt\n@@ -0,0 +1 @@\n+../outside\n\\ No newline at end of file\n",
+        BreachKind.LINK_LEAVES,
+        "f.txt",
+    ),
+    "renamed link, then through it": (
+        "diff --git a/link b/way\nsimilarity index 100%\nrename from link\nrename to way\n"
+        + empty("way/y"),
+        BreachKind.NOT_PLAIN_FORM,
+        "",
+    ),
+    "git deleted": (
+        "diff --git a/.git/HEAD b/.git/HEAD\ndeleted file mode 100644\n",
+        BreachKind.INTERNAL_FOLDER,
+        "*",
+    ),
+    "git in wide letters": (
+        empty("\uff0e\uff47\uff49\uff54/config"),
+        BreachKind.INTERNAL_FOLDER,
+        "*",
+    ),
+    "git with a blank": (empty(".git /config"), BreachKind.UNREADABLE, "*"),
+    "our folder in capitals": (empty(".AgentCanvas/x"), BreachKind.INTERNAL_FOLDER, "*"),
+    "escape in a name": (
+        'diff --git "a/a\\033[2Jb" "b/a\\033[2Jb"\nnew file mode 100644\n',
+        BreachKind.BAD_NAME,
+        "*",
+    ),
+    "name shown backwards": (empty("txt\u202egpj.exe"), BreachKind.BAD_NAME, "*"),
+    "a name beyond all measure": (empty("x" * 300), BreachKind.BAD_NAME, "*"),
+    "a path beyond all measure": (empty("d/" * 600 + "x"), BreachKind.BAD_NAME, "*"),
+    "numbers beyond all measure": (
+        "diff --git a/f.txt b/f.txt\n--- a/f.txt\n+++ b/f.txt\n"
+        "@@ -99999999999999999999,1 +1 @@\n-a\n+A\n",
+        BreachKind.DOES_NOT_APPLY,
+        "*",
+    ),
+    "fewer lines than said": (
+        "diff --git a/f.txt b/f.txt\n--- a/f.txt\n+++ b/f.txt\n@@ -1,3 +1,4 @@\n a\n-b\n+B\n c\n",
+        BreachKind.NOT_PLAIN_FORM,
+        "",
+    ),
+    "deletes what is not there": (
+        "diff --git a/none b/none\ndeleted file mode 100644\nindex 1111111..0000000\n"
+        "--- a/none\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n",
+        BreachKind.WRONG_BASE,
+        "*",
+    ),
+    "deletes a file that is other": (
+        "diff --git a/f.txt b/f.txt\ndeleted file mode 100644\n--- a/f.txt\n+++ /dev/null\n"
+        "@@ -1,3 +0,0 @@\n-x\n-y\n-z\n",
+        BreachKind.DOES_NOT_APPLY,
+        "*",
+    ),
+    "folder as a mode": (empty("x", mode="040000"), BreachKind.FORBIDDEN_MODE, "x"),
+    "executable link": (
+        "diff --git a/link b/link\nold mode 120000\nnew mode 100755\n",
+        BreachKind.DOES_NOT_APPLY,
+        "*",
+    ),
+    "binary that is none": (
+        "diff --git a/b.bin b/b.bin\nnew file mode 100644\nindex 0000000..1111111\n"
+        "GIT binary patch\nliteral 5\nMcmZ\n\n",
+        BreachKind.UNREADABLE,
+        "*",
+    ),
+    "combined diff": (
+        "diff --cc f.txt\nindex 1,2..3\n--- a/f.txt\n+++ b/f.txt\n@@@ -1 -1 +1 @@@\n--a\n++b\n",
+        BreachKind.NOT_PLAIN_FORM,
+        "",
+    ),
+    "carriage returns": (
+        empty("x").replace("\n", "\r\n"),
+        BreachKind.NOT_PLAIN_FORM,
+        "",
+    ),
+    "NUL in a name": (empty("a\0b"), BreachKind.UNREADABLE, "*"),
     "mode that stays": (
         "diff --git a/f.txt b/f.txt\nold mode 100644\nnew mode 100644\n",
         BreachKind.DOES_NOT_APPLY,

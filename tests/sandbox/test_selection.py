@@ -391,7 +391,7 @@ async def test_a_huge_file_is_told_and_its_holes_cost_nothing(workspace: Path) -
         file.write(b"end")
     base = await take_generation(workspace, RUN)
     sandbox = await prepare_sandbox(base, "coder")
-    assert any(note.startswith("disk.img: over 100 MB") for note in base.notes)
+    assert any(note.startswith("disk.img: over 20 MB") for note in base.notes)
     for copy in (base.tree / "disk.img", sandbox.work_dir / "disk.img"):
         status = copy.stat()
         assert status.st_size == 3 * HUGE + 3

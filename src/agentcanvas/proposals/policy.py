@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from agentcanvas.proposals.scope import within
+from agentcanvas.sandbox.selection import HUGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -81,7 +82,7 @@ class Policy(msgspec.Struct, frozen=True):
     allowed: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ("node_modules", "dist")
     max_patch_bytes: int = 50 * MEGABYTE
-    max_file_bytes: int = 20 * MEGABYTE
+    max_file_bytes: int = HUGE
     max_total_bytes: int = 100 * MEGABYTE
     max_files: int = 10_000
 

@@ -26,8 +26,9 @@ from agentcanvas.sandbox.changes import Change, Side, Status, changes_between, g
 from agentcanvas.sandbox.manifest import Manifest, differing, is_patchable, scan
 from agentcanvas.sandbox.paths import shown
 from agentcanvas.sandbox.prepare import Sandbox
+from agentcanvas.sandbox.selection import HUGE
 
-LARGEST_FILE = 100 * 1024 * 1024
+LARGEST_FILE = HUGE
 """Git compares in memory; a sparse file of gigabytes would cost minutes and then fail."""
 
 _LARGEST_IGNORE_FILE = 1024 * 1024

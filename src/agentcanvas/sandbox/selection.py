@@ -27,8 +27,8 @@ from agentcanvas.sandbox.notes import Notes, some_of
 from agentcanvas.sandbox.paths import internal_folder, shown, workspace_relative
 from agentcanvas.sandbox.secret_names import looks_secret
 
-HUGE = 100 * 1024 * 1024
-"""A file over this size goes along, but a change to it cannot be handed in."""
+HUGE = 20 * 1024 * 1024
+"""A file over this size goes along, but a change to it is not handed in, and would not land."""
 
 # A path must fit into PATH_MAX below the folders of a sandbox, too.
 _LONGEST_PATH = 4096 - 400
