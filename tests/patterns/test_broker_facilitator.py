@@ -32,7 +32,9 @@ def wants(capability: str, verdict: Part = YES) -> Part:
 async def brokered(
     requesters: Part, options: Options | None = None, stage: Part = None, **providers: Part
 ) -> Log:
-    cast = {"requester": list(requesters), "provider": list(providers)}
+    broker = ["bo"] if "bo" in providers else []
+    names = [name for name in providers if name != "bo"]
+    cast = {"requester": list(requesters), "provider": names, "broker": broker}
     log = await play("broker_facilitator", cast, requesters | providers, options, **(stage or {}))
     assert breaches(log, "broker_facilitator") == []
     return log
@@ -107,3 +109,20 @@ async def test_nobody_can_do_it_and_others_are_served_all_the_same() -> None:
 async def test_a_requester_without_a_query_is_told_apart() -> None:
     log = await brokered({"rex": "hm"}, ann=can("washing"))
     assert log.outcome.reason == "not found: rex: no query"
+
+
+async def test_a_broker_that_is_an_agent_chooses_among_the_able() -> None:
+    log = await brokered(
+        {"rex": wants("washing", NO)},
+        ann=can("washing"),
+        bob=can("washing"),
+        cyd=can("drying"),
+        bo=["bob", "cyd"],
+    )
+    assert [each.to for each in log.verbs("task")] == ["bob", "ann"]
+    assert len(log.asked("bo")) == 1, "of one alone there is no choice"
+
+
+async def test_an_empty_answer_that_is_taken_is_an_answer() -> None:
+    log = await brokered({"rex": wants("washing")}, ann=can("washing", answer=""))
+    assert log.outcome.reason == "answered"

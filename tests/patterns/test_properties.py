@@ -81,3 +81,11 @@ async def test_no_prompt_has_a_gap_that_nobody_fills_in(id_: str) -> None:
         for fact in WORDING.facts(name)
     }
     assert not [gap for gap in gaps for each in log.asked() if gap in each.text]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=IDS)
+def test_a_number_that_makes_no_sense_is_no_option(pattern: Pattern) -> None:
+    for field in msgspec.structs.fields(pattern.options):
+        if isinstance(field.default, int | float) and not isinstance(field.default, bool):
+            with pytest.raises(msgspec.ValidationError):
+                msgspec.convert({field.name: -1}, pattern.options)

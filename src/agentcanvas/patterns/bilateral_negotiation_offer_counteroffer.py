@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from agentcanvas.pattern import Cast, Most, Outcome, Role, Size, Stage
+from agentcanvas.patterns.forms import Positive
 
 PROPOSER = "proposer"
 RESPONDER = "responder"
@@ -29,7 +30,7 @@ class Offer(msgspec.Struct, frozen=True):
 class Options(msgspec.Struct, frozen=True):
     """``proposer_wants`` more or less of what is negotiated; the responder wants the opposite."""
 
-    max_rounds: int = 5
+    max_rounds: Positive = 5
     proposer_wants: Literal["more", "less"] = "more"
     issue: str = "the price"
     conflict_deal: str = "no deal"

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from agentcanvas.pattern import Ask, Cast, Entry, Most, Outcome, Role, Size, Stage, Work
-from agentcanvas.patterns.forms import Share
+from agentcanvas.patterns.forms import Positive, Share
 
 AGENT = "agent"
 BLACKBOARD = "blackboard"
@@ -36,8 +36,8 @@ class Volunteer(msgspec.Struct, frozen=True):
 class Options(msgspec.Struct, frozen=True):
     """``picks`` agents contribute in a round, and there are at most ``max_rounds`` of them."""
 
-    max_rounds: int = 10
-    picks: Annotated[int, Meta(ge=1)] = 1
+    max_rounds: Positive = 10
+    picks: Positive = 1
 
 
 Bid = tuple[str, Volunteer]

@@ -7,13 +7,12 @@ whose lease still runs, those that did best so far first. A search asks each of 
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
 
 import msgspec
-from msgspec import Meta
 
 from agentcanvas.pattern import Ask, Cast, Most, Outcome, Role, Size, Stage, Work
-from agentcanvas.patterns.forms import Verdict
+from agentcanvas.patterns.forms import Positive, Verdict
 
 REQUESTER = "requester"
 PROVIDER = "provider"
@@ -37,8 +36,8 @@ class Query(msgspec.Struct, frozen=True):
 class Options(msgspec.Struct, frozen=True):
     """``lease_ms`` is how long a registration holds; ``tries`` how many a search may ask."""
 
-    lease_ms: Annotated[int, Meta(ge=1)] = 300_000
-    tries: Annotated[int, Meta(ge=1)] = 3
+    lease_ms: Positive = 300_000
+    tries: Positive = 3
 
 
 class _Entry(msgspec.Struct):
@@ -64,14 +63,14 @@ class BrokerFacilitator:
     roles = (
         Role(REQUESTER, "asks for a capability and says whether the answer is good", most=None),
         Role(PROVIDER, "says what it can do, and does it", most=None, writes=True),
-        Role(BROKER, "keeps the register and routes; built in", least=0, system=True),
+        Role(BROKER, "chooses among the able; else who did best so far", least=0, system=True),
     )
 
     def most(self, size: Size, options: Options) -> Most:
         """Every requester asks, and each provider it is routed to registers again and answers."""
         requesters, providers = size.players.get(REQUESTER, 1), size.players.get(PROVIDER, 1)
         tries = min(options.tries, providers)
-        one = size.typed + providers * size.typed + tries * (size.task + size.typed)
+        one = size.typed + providers * size.typed + tries * (size.task + 2 * size.typed)
         return Most(requesters * one)
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
@@ -86,8 +85,9 @@ class BrokerFacilitator:
                 "broker_facilitator.query", request=request, capabilities=", ".join(offered)
             )
             query = (await stage.ask_for(Query, requester, words)).value
-            answer = query and await _route(stage, register, query, options, by=requester)
-            if answer:
+            able = _able(register, query)
+            answer = query and await _route(stage, cast, able, query, by=requester, options=options)
+            if answer is not None:
                 served.append(f"{requester}: {answer}")
             else:
                 missing.append(f"{requester}: {query.capability if query else 'no query'}")
@@ -111,16 +111,24 @@ async def _renew(stage: Stage, register: list[_Entry], request: str, options: Op
         await stage.post(REGISTER, f"{known} until {entry.until}", by=entry.provider)
 
 
-async def _route(
-    stage: Stage, register: list[_Entry], query: Query, options: Options, *, by: str
-) -> str:
-    """The first answer that the requester takes; empty if nobody gives one."""
-    wanted = query.capability.casefold()
+def _able(register: Sequence[_Entry], query: Query | None) -> list[_Entry]:
+    """Those who can do it, the most successful first, and of equals as they are listed."""
+    wanted = query.capability.casefold() if query else ""
     able = [e for e in register if wanted in {word.casefold() for word in e.capabilities}]
-    able.sort(key=lambda entry: -entry.success)
-    for index, entry in enumerate(able[: options.tries], 1):
-        if entry.until <= await stage.now():
-            continue  # its lease ran out while others were asked
+    return sorted(able, key=lambda entry: -entry.success)
+
+
+async def _route(
+    stage: Stage, cast: Cast, able: list[_Entry], query: Query, *, by: str, options: Options
+) -> str | None:
+    """The first answer that the requester takes; each of the able is asked once at most."""
+    for index in range(1, min(options.tries, len(able)) + 1):
+        now = await stage.now()
+        able = [entry for entry in able if entry.until > now]
+        if not able:
+            return None  # the leases ran out while others were asked
+        entry = await _next(stage, cast, able, query)
+        able.remove(entry)
         words = stage.words("broker_facilitator.serve", question=query.question)
         work = Work(f"{by}-{index}", optional=True)
         answer = await stage.ask(entry.provider, words, work=work)
@@ -132,4 +140,15 @@ async def _route(
         if verdict is not None and verdict.accept:
             entry.good += 1
             return answer.text
-    return ""
+    return None
+
+
+async def _next(stage: Stage, cast: Cast, able: Sequence[_Entry], query: Query) -> _Entry:
+    if not cast.get(BROKER) or len(able) == 1:
+        return able[0]
+    told = [f"- {e.provider}: {', '.join(e.capabilities)} ({e.success:.2f})" for e in able]
+    words = stage.words(
+        "broker_facilitator.choose", question=query.question, providers="\n".join(told)
+    )
+    chosen = await stage.decide(cast[BROKER][0], words, [entry.provider for entry in able])
+    return next((entry for entry in able if entry.provider == chosen.value), able[0])

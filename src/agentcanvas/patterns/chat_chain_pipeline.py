@@ -12,7 +12,7 @@ from __future__ import annotations
 import msgspec
 
 from agentcanvas.pattern import Answer, Cast, Most, Outcome, Role, Size, Stage, Work
-from agentcanvas.patterns.forms import Verdict
+from agentcanvas.patterns.forms import Positive, Verdict
 
 DUTIES = {
     "planner": "say what has to be done, in order",
@@ -31,7 +31,7 @@ _UNCHANGED = 2
 class Options(msgspec.Struct, frozen=True):
     """``max_rounds`` is how often a stage may go to and fro."""
 
-    max_rounds: int = 2
+    max_rounds: Positive = 2
 
 
 class ChatChainPipeline:

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from agentcanvas.pattern import Answer, Cast, Fate, Most, Outcome, Role, Size, Stage, Work
+from agentcanvas.patterns.forms import Positive
 
 MANAGER = "manager"
 BIDDER = "bidder"
@@ -32,7 +33,7 @@ class Bid(msgspec.Struct, frozen=True):
 class Options(msgspec.Struct, frozen=True):
     """``bid_within_ms`` is the deadline of the call; the lowest cost is the best bid."""
 
-    bid_within_ms: Annotated[int, Meta(ge=1)] = 60_000
+    bid_within_ms: Positive = 60_000
 
 
 class ContractNetAuction:

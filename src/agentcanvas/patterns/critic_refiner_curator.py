@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from agentcanvas.pattern import Cast, Most, Outcome, Role, Size, Stage
-from agentcanvas.patterns.forms import Verdict
+from agentcanvas.patterns.forms import Positive, Verdict
 
 JUDGE, CRITIC, REFINER, CURATOR = "judge", "critic", "refiner", "curator"
 CONVERGED = "converged"
@@ -42,7 +42,7 @@ class Lesson(msgspec.Struct, frozen=True):
 class Options(msgspec.Struct, frozen=True):
     """``max_rounds`` refinements are made at most."""
 
-    max_rounds: int = 3
+    max_rounds: Positive = 3
 
 
 class CriticRefinerCurator:

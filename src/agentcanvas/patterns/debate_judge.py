@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from agentcanvas.pattern import Ask, Cast, Most, Outcome, Role, Size, Stage
-from agentcanvas.patterns.forms import why
+from agentcanvas.patterns.forms import Positive, why
 from agentcanvas.patterns.tally import Tally, alike, count
 
 DEBATER = "debater"
@@ -31,7 +31,7 @@ class Position(msgspec.Struct, frozen=True):
 class Options(msgspec.Struct, frozen=True):
     """``sides`` are what the judge chooses between; the debaters take them in turn."""
 
-    max_rounds: int = 3
+    max_rounds: Positive = 3
     variant: Literal["judge", "consensus"] = "judge"
     sides: tuple[str, str] = ("for", "against")
 

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from agentcanvas.pattern import Ask, Cast, Gate, Most, Outcome, Role, Size, Stage
-from agentcanvas.patterns.forms import Verdict
+from agentcanvas.patterns.forms import Positive, Verdict
 
 PRODUCER, VERIFIER, JUDGE = "producer", "verifier", "judge"
 EVIDENCE = "evidence"
@@ -40,9 +40,9 @@ class Finding(msgspec.Struct, frozen=True):
 class Options(msgspec.Struct, frozen=True):
     """``max_claims`` are checked of an answer; ``citations`` it needs, if no gate says it."""
 
-    max_rounds: int = 3
-    max_claims: Annotated[int, Meta(ge=1)] = 10
-    citations: Annotated[int, Meta(ge=1)] = 1
+    max_rounds: Positive = 3
+    max_claims: Positive = 10
+    citations: Positive = 1
 
 
 class FactcheckToolVerifier:

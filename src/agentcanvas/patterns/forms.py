@@ -14,6 +14,7 @@ from msgspec import Meta
 
 from agentcanvas.pattern import Answer, Choice
 
+Positive = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
 

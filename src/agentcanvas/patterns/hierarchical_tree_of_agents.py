@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from agentcanvas.pattern import Ask, Cast, Most, Outcome, Play, Role, Size, Stage, Work
+from agentcanvas.patterns.forms import Positive
 
 ROOT, MANAGER, WORKER = "root", "manager", "worker"
 
@@ -38,9 +39,9 @@ class Options(msgspec.Struct, frozen=True):
     A node has at most ``width`` managers; the others are shared out among those.
     """
 
-    max_rounds: int = 2
+    max_rounds: Positive = 2
     max_depth: Annotated[int, Meta(ge=1, le=8)] = 3
-    width: Annotated[int, Meta(ge=1)] = 5
+    width: Positive = 5
 
 
 class HierarchicalTree:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from agentcanvas.pattern import Answer, Ask, Cast, Most, Outcome, Role, Size, Stage
-from agentcanvas.patterns.forms import Vote, vote_among
+from agentcanvas.patterns.forms import Share, Vote, vote_among
 from agentcanvas.patterns.tally import Tally, count
 
 EVALUATOR = "evaluator"
@@ -24,7 +24,7 @@ class Options(msgspec.Struct, frozen=True):
     """``choices`` are what is voted on, in the order that breaks a tie; none: proposals are."""
 
     choices: tuple[str, ...] = ()
-    threshold: float = 0.6
+    threshold: Share = 0.6
 
 
 class MajorityVoteWithTiebreak:

@@ -29,6 +29,7 @@ from agentcanvas.pattern import (
     Stage,
     Work,
 )
+from agentcanvas.patterns.forms import Positive
 from agentcanvas.patterns.planning import TRIES_AT_A_PLAN, NoPlan, Planning, plan_text
 from agentcanvas.protocol.plan import Plan, PlannedTask
 from agentcanvas.protocol.records import FailureClass
@@ -50,8 +51,8 @@ class Options(msgspec.Struct, frozen=True):
     many tasks a plan may have. With ``plan_only`` it ends when there is a plan.
     """
 
-    max_rounds: int = 2
-    max_tasks: int = 20
+    max_rounds: Positive = 2
+    max_tasks: Positive = 20
     gate: str = "tests_passed"
     plan: Plan | None = None
     plan_only: bool = False

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import msgspec
 
 from agentcanvas.pattern import Ask, Cast, Most, Outcome, Role, Size, Stage
+from agentcanvas.patterns.forms import Positive
 
 AGENT = "agent"
 CURATOR = "memory_curator"
@@ -41,7 +42,7 @@ class Summary(msgspec.Struct, frozen=True):
 class Options(msgspec.Struct, frozen=True):
     """``max_insights`` are kept at most."""
 
-    max_insights: int = 10
+    max_insights: Positive = 10
 
 
 class MemorySyncDailySummary:

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from agentcanvas.pattern import Cast, Most, Outcome, Role, Size, Stage, Work
+from agentcanvas.patterns.forms import Positive
 
 PLANNER, EXECUTOR, OBSERVER, REFLECTOR = "planner", "executor", "observer", "reflector"
 
@@ -44,9 +45,9 @@ class Reflection(msgspec.Struct, frozen=True):
 class Options(msgspec.Struct, frozen=True):
     """``max_rounds`` loops of a plan, and in each so many steps and new plans at most."""
 
-    max_rounds: int = 1
-    max_steps: Annotated[int, Meta(ge=1)] = 10
-    max_plans: Annotated[int, Meta(ge=1)] = 2
+    max_rounds: Positive = 1
+    max_steps: Positive = 10
+    max_plans: Positive = 2
 
 
 class PlanExecuteObserveReflect:

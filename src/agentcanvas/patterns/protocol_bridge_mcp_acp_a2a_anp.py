@@ -10,9 +10,10 @@ protocols outside the hub have doors of their own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Meta
 
 from agentcanvas.pattern import Answer, Cast, Most, Outcome, Role, Size, Stage
 from agentcanvas.protocol.dialect import DialectName
@@ -34,7 +35,7 @@ _KEPT = ("id", "correlation_id", "reply_to")
 class Options(msgspec.Struct, frozen=True):
     """``dialects`` are what the other agents speak, in their order and from the start again."""
 
-    dialects: tuple[DialectName, ...] = tuple(DialectName)
+    dialects: Annotated[tuple[DialectName, ...], Meta(min_length=1)] = tuple(DialectName)
 
 
 class ProtocolBridge:

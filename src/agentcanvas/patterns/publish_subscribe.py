@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from agentcanvas.pattern import Ask, Cast, Most, Outcome, Role, Size, Stage
+from agentcanvas.patterns.forms import Positive
 
 PUBLISHER = "publisher"
 SUBSCRIBER = "subscriber"
@@ -37,9 +38,9 @@ class Publication(msgspec.Struct, frozen=True):
 class Options(msgspec.Struct, frozen=True):
     """``topics`` there are, and how many entries a late subscriber hears afterwards."""
 
-    topics: tuple[str, ...] = ("news",)
+    topics: Annotated[tuple[str, ...], Meta(min_length=1)] = ("news",)
     replay: Annotated[int, Meta(ge=0)] = 0
-    max_rounds: int = 5
+    max_rounds: Positive = 5
 
 
 class PublishSubscribe:

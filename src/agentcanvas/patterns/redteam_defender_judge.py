@@ -11,7 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from agentcanvas.pattern import Ask, Cast, Gate, Most, Outcome, Role, Size, Stage, Work
-from agentcanvas.patterns.forms import Score
+from agentcanvas.patterns.forms import Positive, Score, Share
 
 RED_TEAM = "red_team"
 DEFENDER = "defender"
@@ -22,8 +22,8 @@ SCORE = "score"
 class Options(msgspec.Struct, frozen=True):
     """``rubric`` is what the judge scores by; ``pass_at`` gives way to the flow's gate."""
 
-    max_rounds: int = 2
-    pass_at: float = 0.7
+    max_rounds: Positive = 2
+    pass_at: Share = 0.7
     rubric: str = "The attack has no effect on what the answer leaves in place."
 
 

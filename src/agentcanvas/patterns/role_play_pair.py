@@ -13,6 +13,7 @@ import re
 import msgspec
 
 from agentcanvas.pattern import Cast, Most, Outcome, Role, Size, Stage, Work
+from agentcanvas.patterns.forms import Positive
 
 USER = "user"
 ASSISTANT = "assistant"
@@ -24,8 +25,8 @@ _MARKED = re.compile(r"^\W*(instruction|solution)\W*:", re.IGNORECASE | re.MULTI
 class Options(msgspec.Struct, frozen=True):
     """``max_rounds`` is the limit of messages: an instruction and its solution are a round."""
 
-    max_rounds: int = 6
-    idle_rounds: int = 3
+    max_rounds: Positive = 6
+    idle_rounds: Positive = 3
 
 
 class RolePlayPair:

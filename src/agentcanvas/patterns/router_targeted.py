@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from agentcanvas.pattern import Ask, Cast, Most, Outcome, Role, Size, Stage
+from agentcanvas.patterns.forms import Positive
 
 ROUTER = "router"
 AGENT = "agent"
@@ -41,7 +42,7 @@ class Options(msgspec.Struct, frozen=True):
     """``tags`` are names for groups of agents; every agent's id is a tag of its own."""
 
     tags: dict[str, tuple[str, ...]] = {}
-    max_messages: int = 20
+    max_messages: Positive = 20
 
 
 class RouterTargeted:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import cycle, islice
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from agentcanvas.pattern import Answer, Ask, Cast, Most, Outcome, Role, Size, Stage, Work
 from agentcanvas.patterns.forms import Score
@@ -32,7 +33,7 @@ class Sample(msgspec.Struct, frozen=True):
 class Options(msgspec.Struct, frozen=True):
     """``samples`` drafts are made in all; with fewer samplers than that they take turns."""
 
-    samples: int = 5
+    samples: Annotated[int, Meta(ge=1, le=100)] = 5
     select: Literal["majority", "score"] = "majority"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from agentcanvas.pattern import Cast, Most, Outcome, Role, Size, Stage, Work
-from agentcanvas.patterns.forms import Verdict
+from agentcanvas.patterns.forms import Positive, Verdict
 
 TRIES = 4
 """The first and three retries."""
@@ -45,7 +45,7 @@ class Design(msgspec.Struct, frozen=True):
 class Options(msgspec.Struct, frozen=True):
     """``max_rounds`` is how often the code is written; never more than four times."""
 
-    max_rounds: int = TRIES
+    max_rounds: Positive = TRIES
 
 
 class SopAssemblyLine:
