@@ -42,7 +42,7 @@ def invoke(ask: Ask) -> Invocation:
     if ask.resume:
         argv += ["--session", ask.resume]
     files = {}
-    lines = [f"[loop_control]\nmax_retries_per_step = {ask.retries + 1}"]
+    lines = [f"[loop_control]\nmax_attempts_per_step = {ask.retries + 1}"]
     if ask.model.key:
         name = ask.model.model or _USUAL
         lines = ['default_model = "agentcanvas"', *lines]

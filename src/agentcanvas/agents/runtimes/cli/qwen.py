@@ -26,7 +26,7 @@ FACTS = Facts(
     hosts=("chat.qwen.ai", "*.aliyuncs.com"),
     exit_codes={53: FailureClass.TURN_LIMIT, 55: FailureClass.TIMEOUT},
     totals=("input_tokens", "output_tokens", "cache_read"),
-    lacks=("a JSON Schema for its answer",),
+    lacks=("fewer than seven tries of a call", "a JSON Schema for its answer",),
 )
 
 _USUAL = "qwen3-coder-plus"
@@ -53,7 +53,8 @@ def invoke(ask: Ask) -> Invocation:
         "privacy": {"usageStatisticsEnabled": False},
         "telemetry": {"enabled": False},
         "general": {"enableAutoUpdate": False, "disableAutoUpdate": True},
-        "model": {"generationConfig": {"maxRetries": ask.retries}},
+        # Its own loop around these tries seven times, which nothing changes.
+        "model": {"generationConfig": {"maxRetries": 0}},
     }
     if ask.servers:
         settings["mcpServers"] = {
