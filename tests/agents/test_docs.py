@@ -167,7 +167,7 @@ def test_the_table_of_clis_says_what_the_adapters_say(cli: str) -> None:
 
 
 def test_a_coding_cli_is_asked_as_the_page_says() -> None:
-    agent = member("backendId: claude")
+    agent = member("max_turns: 40")
     choice = Choice(adapter_of("claude"))
     wishes = wishes_of(agent, choice, retries=1)
     assert (wishes.model, wishes.max_turns) == ("sonnet", 40)

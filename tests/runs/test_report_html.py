@@ -77,6 +77,7 @@ def full_run(text: str = "Add a health endpoint") -> list[e.Recorded]:
         ("tester", e.ProposalSubmitted, e.Submission("docs", 1, "Words")),
         ("planner", e.ProposalReviewed, ProposalReview(RUN, "docs", Decision.REJECT, text)),
         ("engine", e.Noted, e.Note(text)),
+        ("engine", e.LimitReached, e.Limit("t1", "coder", text, "api", "tester")),
         ("person:you", e.WorkerTold, e.Told("coder", text)),
         ("coder", e.MemberAsked, e.MemberQuestion("tester", text)),
         ("tester", e.MemberAnswered, e.MemberReply("coder", text)),

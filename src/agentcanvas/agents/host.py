@@ -7,6 +7,7 @@ after the other; a newer attempt of a turn ends the older one.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -51,6 +52,7 @@ from agentcanvas.protocol.values import freeze
 from agentcanvas.sandbox.confine import Confinement
 
 _LONGEST_TEXT = 100_000
+_LIMITS = frozenset({FailureClass.RATE_LIMIT, FailureClass.QUOTA})
 _ACCEPT_AFTER_S = 1.0
 """A turn that ends sooner is taken over and answered in one go."""
 
@@ -203,7 +205,8 @@ class Host:
             self._refuse_given_up(message_id)
             result = await self._runtime.run(turn, lambda _: None)
             handed_in = await self._hand_in(place, order, packet, result)
-            return _task_result(task, result, handed_in)
+            partial = await self._partial(place, order, result)
+            return _task_result(task, result, handed_in, partial)
         except _GivenUp as given_up:
             return _task_result(task, failed(str(given_up), FailureClass.CANCELLED), None)
         except AgentCanvasError as error:
@@ -227,6 +230,14 @@ class Host:
             return await hand_in(place.sandbox, order, packet, result, self._clock)
         await keep_attempt(place.sandbox, msgspec.structs.replace(order, attempt=order.attempt + 1))
         return None
+
+    async def _partial(self, place: Place | None, order: Order, result: TurnResult) -> str:
+        """What was changed before a limit of the service; whoever goes on begins with it."""
+        if place is None or place.sandbox is None or result.error_class not in _LIMITS:
+            return ""
+        name = f"partial-{hashlib.sha256(order.turn_id.encode()).hexdigest()[:12]}.patch"
+        path = await keep_attempt(place.sandbox, order, name=name)
+        return path.relative_to(place.sandbox.base.workspace).as_posix() if path else ""
 
     def _turn_of(self, order: Order, packet: Packet, place: Place | None) -> Turn:
         form = _form(order)
@@ -357,7 +368,12 @@ def _form(order: Order) -> AnswerForm | None:
     return StandardResponse if reports else None
 
 
-def _task_result(task: Any, result: TurnResult, handed_in: HandedIn | None) -> TaskResult:
+def _task_result(
+    task: Any,
+    result: TurnResult,
+    handed_in: HandedIn | None,
+    partial: str = "",
+) -> TaskResult:
     well = result.outcome is Outcome.OK
     typed = well and not result.breach and not isinstance(result.value, StandardResponse)
     report = Report(
@@ -370,6 +386,8 @@ def _task_result(task: Any, result: TurnResult, handed_in: HandedIn | None) -> T
         session_id=result.session_id or "",
         failure=result.error_class or UNSET,
         timed_out=result.outcome in (Outcome.TIMEOUT, Outcome.STALLED),
+        retry_at_ms=UNSET if result.retry_at_ms is None else max(0, result.retry_at_ms),
+        partial=partial,
         notes=(*result.notes, *(handed_in.notes if handed_in else ())),
     )
     return TaskResult(

@@ -88,7 +88,7 @@ async def _put_in(sandbox: Sandbox, patches: tuple[str, ...]) -> None:
         await anyio.to_thread.run_sync(remove_path, sandbox.work_dir / STATE_FOLDER)
 
 
-async def keep_attempt(sandbox: Sandbox, order: Order) -> Path | None:
+async def keep_attempt(sandbox: Sandbox, order: Order, *, name: str = "") -> Path | None:
     """Keep what a turn that did not end well had changed, as ``attempt-N.patch``."""
     try:
         patch = await make_patch(sandbox)
@@ -96,7 +96,7 @@ async def keep_attempt(sandbox: Sandbox, order: Order) -> Path | None:
         return None  # half-written files of a killed process; there is nothing to keep
     if not patch.text:
         return None
-    name = f"attempt-{max(1, order.attempt - 1)}.patch"
+    name = name or f"attempt-{max(1, order.attempt - 1)}.patch"
     target = sandbox.paths.proposal_dir / name
     await anyio.Path(target).write_bytes(patch.text)
     return target

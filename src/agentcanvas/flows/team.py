@@ -128,6 +128,10 @@ class Agent(Part, frozen=True, kw_only=True, rename="camel"):
         tuple[str, ...], Meta(description="MCP servers it may use; best two or less.")
     ] = ()
     runtime: Annotated[Runtime | None, Meta(description="What answers; a CLI if not said.")] = None
+    fallback: Annotated[
+        Id | None,
+        Meta(description="Who goes on with its work when its service has a limit or no quota."),
+    ] = None
 
     @property
     def orchestrates(self) -> bool:

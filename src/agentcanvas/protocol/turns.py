@@ -56,7 +56,11 @@ class Order(Value, frozen=True, kw_only=True):
 
 
 class Report(Value, frozen=True, kw_only=True):
-    """What came of a turn; ``breach`` says why the answer lacks the form that was asked for."""
+    """What came of a turn; ``breach`` says why the answer lacks the form that was asked for.
+
+    Of a turn that ran into a limit, ``retry_at_ms`` is when that ends, as far as it was told, and
+    ``partial`` the patch, relative to the workspace, of what was changed by then.
+    """
 
     text: str = ""
     value: Maybe[Raw] = UNSET
@@ -67,6 +71,8 @@ class Report(Value, frozen=True, kw_only=True):
     session_id: str = ""
     failure: Maybe[FailureClass] = UNSET
     timed_out: bool = False
+    retry_at_ms: Maybe[Count] = UNSET
+    partial: str = ""
     notes: tuple[str, ...] = ()
 
 

@@ -25,6 +25,7 @@ from agentcanvas.protocol.turns import Access
 from agentcanvas.runs import events as e
 from agentcanvas.runs import prompts, shelf
 from agentcanvas.runs.context import RunContext
+from agentcanvas.runs.continuing import take_through_limits
 from agentcanvas.runs.evidence import Examiner
 from agentcanvas.runs.examining import Examining
 from agentcanvas.runs.offstage import Settled
@@ -73,6 +74,8 @@ class Assignment:
         self._previous: list[AttemptSummary] = []
         self._generation: int | None = None
         self._session = ""
+        self._worker = ask.to
+        """Who does it: its worker, or whoever it was handed over to."""
         self._examining = Examining(
             run,
             terms.examiner,
@@ -87,6 +90,7 @@ class Assignment:
         while True:
             key = f"{self._step}/r{revision}"
             turn = await self._have_turn(key, revision)
+            self._worker = turn.by or self._worker
             if turn.ok and turn.report.proposal is UNSET and self._work.optional:
                 return await self._answered(key, turn)
             if not turn.ok or turn.report.proposal is UNSET:
@@ -188,12 +192,12 @@ class Assignment:
             actor=self._terms.orchestrator,
             provenance=e.Provenance.ORCHESTRATOR_TO_WORKER,
             interaction_id=self._terms.place.interaction_id or None,
-            payload=e.Dispatch(work.task_id, ask.to, self._message),
+            payload=e.Dispatch(work.task_id, self._worker, self._message),
         )
         spec = TurnSpec(
             key=key,
             place=self._terms.place,
-            to=ask.to,
+            to=self._worker,
             message=self._message,
             role=ask.role,
             number=ask.number,
@@ -210,9 +214,9 @@ class Assignment:
             testing_required=work.testing_required,
             acceptance_criteria=work.acceptance_criteria,
             previous_attempts=tuple(self._previous),
-            rules=run.rules.get(ask.to, ()),
+            rules=run.rules.get(self._worker, ()),
         )
-        return await run.turns.take(spec, dispatched)
+        return await take_through_limits(run, spec, dispatched)
 
     async def _answered(self, key: str, turn: TurnOutcome) -> Settled:
         """A task of which words were enough."""
@@ -221,7 +225,7 @@ class Assignment:
         async def effect() -> tuple[Settled, Sequence[e.RunEvent]]:
             return self._settled(text), [
                 e.TaskAnswered(
-                    actor=self._ask.to,
+                    actor=self._worker,
                     provenance=e.Provenance.SYSTEM,
                     interaction_id=self._terms.place.interaction_id or None,
                     payload=e.Answered(self._work.task_id, brief(text)),
@@ -232,14 +236,14 @@ class Assignment:
 
     async def _without_proposal(self, key: str, turn: TurnOutcome) -> Settled:
         """A task that brought nothing to judge: an error, never a success (R4, C12)."""
-        reason = turn.reason or f"{self._run.name_of(self._ask.to)} changed nothing"
+        reason = turn.reason or f"{self._run.name_of(self._worker)} changed nothing"
         text = turn.report.text
 
         async def effect() -> tuple[Settled, Sequence[e.RunEvent]]:
             told = announce(
                 run_id=self._run.run_id,
-                worker_id=self._ask.to,
-                worker_name=self._run.name_of(self._ask.to),
+                worker_id=self._worker,
+                worker_name=self._run.name_of(self._worker),
                 duration_ms=turn.duration_ms,
                 summary=reason,
                 timed_out=turn.report.timed_out,
@@ -249,7 +253,7 @@ class Assignment:
             return settled, [
                 self._announced(told, e.Provenance.ANNOUNCE_INTERNAL),
                 e.TaskFailed(
-                    actor=self._ask.to,
+                    actor=self._worker,
                     provenance=e.Provenance.SYSTEM,
                     interaction_id=self._terms.place.interaction_id or None,
                     payload=e.Failure(self._work.task_id, reason),
@@ -301,7 +305,7 @@ class Assignment:
     def _submitted(
         self, turn: TurnOutcome, folder: ProposalFolder, summary: str, evident: Evident
     ) -> list[e.RunEvent]:
-        run, task_id, worker = self._run, self._work.task_id, self._ask.to
+        run, task_id, worker = self._run, self._work.task_id, self._worker
         interaction = self._terms.place.interaction_id or None
         tests = evident.evidence.tests_run
         told = announce(
@@ -326,14 +330,14 @@ class Assignment:
         ]
 
     def _proposal_path(self) -> str:
-        paths = get_sandbox_paths(self._run.ground.workspace, self._run.run_id, self._ask.to)
+        paths = get_sandbox_paths(self._run.ground.workspace, self._run.run_id, self._worker)
         found = paths.proposal_dir / "proposal.json"
         return found.relative_to(self._run.ground.workspace).as_posix()
 
     def _announced(self, told: AnnounceMessage, provenance: e.Provenance) -> e.Announced:
         to_user = provenance is e.Provenance.ANNOUNCE_USER
         return e.Announced(
-            actor=self._terms.orchestrator if to_user else self._ask.to,
+            actor=self._terms.orchestrator if to_user else self._worker,
             provenance=provenance,
             interaction_id=self._terms.place.interaction_id or None,
             payload=told,

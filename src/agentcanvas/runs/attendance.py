@@ -22,6 +22,8 @@ class Attendance:
         self._busy = 0
         self._changed = anyio.Event()
         self.people: dict[str, PersonAsk] = {}
+        self.limits: dict[str, str] = {}
+        """What is waited for that comes by itself."""
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -31,7 +33,7 @@ class Attendance:
             yield
         finally:
             self._busy -= 1
-            if self.people:  # with nobody waited for, nothing can have come to a rest
+            if self.people or self.limits:  # else nothing can have come to a rest
                 self._stir()
 
     @contextmanager
@@ -47,10 +49,32 @@ class Attendance:
             self._busy += 1
             self._stir()
 
+    @contextmanager
+    def held_up(self, key: str, what: str) -> Iterator[None]:
+        """What was at work waits for a moment that comes by itself."""
+        self.limits[key] = what
+        self._busy -= 1
+        self._stir()
+        try:
+            yield
+        finally:
+            del self.limits[key]
+            self._busy += 1
+            self._stir()
+
+    @property
+    def is_held_up(self) -> bool:
+        """Whether nothing can go on before a moment has come."""
+        return self._busy == 0 and bool(self.limits)
+
+    async def changed(self) -> None:
+        """Return when somebody begins to wait, or goes on."""
+        await self._changed.wait()
+
     @property
     def is_parked(self) -> bool:
         """Whether nothing can go on before a person answers."""
-        return self._busy == 0 and bool(self.people)
+        return self._busy == 0 and bool(self.people) and not self.limits
 
     async def parked(self) -> None:
         """Return when nothing can go on before a person answers."""

@@ -143,6 +143,7 @@ class CarryingOut:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._watch_parking, context.meter)
                 tasks.start_soon(self._watch_for_stalls)
+                tasks.start_soon(self._watch_limits, context.meter)
                 ended = await self._play(context)
                 tasks.cancel_scope.cancel()
             await context.journal.flush()
@@ -401,7 +402,11 @@ class CarryingOut:
             )
             for ask in self._attendance.people.values()
         ]
-        waits = [*(self._turns.under_way if self._turns else ()), *people]
+        limits = [
+            Wait(who=key, on=On.MOMENT, names=(what,), since=now)
+            for key, what in self._attendance.limits.items()
+        ]
+        waits = [*(self._turns.under_way if self._turns else ()), *people, *limits]
         return standing(waits, now, last_event=self.logbook.last_written)
 
     async def _watch_for_stalls(self) -> None:
@@ -415,6 +420,15 @@ class CarryingOut:
                     _warning(f"Nothing has happened for a while: it {now.sentence}")
                 )
                 said = self.logbook.last_written
+
+    async def _watch_limits(self, meter: Meter) -> None:
+        """Stop the clock while nothing can go on before the limit of a service ends."""
+        while True:
+            if self._attendance.is_held_up:
+                meter.pause()
+            elif not self._attendance.is_parked:
+                meter.resume()
+            await self._attendance.changed()
 
     async def _watch_parking(self, meter: Meter) -> None:
         """Say when nothing can go on before a person answers; the clock stops meanwhile (D25)."""

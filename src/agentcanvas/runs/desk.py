@@ -22,6 +22,7 @@ from agentcanvas.protocol.turns import Access
 from agentcanvas.runs import events as e
 from agentcanvas.runs.assignment import Assignment, Terms
 from agentcanvas.runs.context import RunContext
+from agentcanvas.runs.continuing import take_through_limits
 from agentcanvas.runs.evidence import Examiner
 from agentcanvas.runs.offstage import Drawn, Settled
 from agentcanvas.runs.steps import Done
@@ -195,7 +196,8 @@ class RunDesk:
         generation = None
         if reads and key not in run.journal:
             generation = (await run.ground.current()).number
-        outcome = await run.turns.take(
+        outcome = await take_through_limits(
+            run,
             TurnSpec(
                 key=key,
                 place=self._place(ask.to),
@@ -207,7 +209,7 @@ class RunDesk:
                 generation=generation,
                 schema=schema,
                 rules=run.rules.get(ask.to, ()),
-            )
+            ),
         )
         return _settled(outcome)
 

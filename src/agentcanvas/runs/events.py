@@ -287,6 +287,21 @@ class Draw(Wire, frozen=True):
     seed: int = 0
 
 
+class Limit(Wire, frozen=True):
+    """A limit of an agent's service: it goes on after ``until_ms``, or ``to`` does instead.
+
+    ``partial`` is the patch of what it had changed by then.
+    """
+
+    turn_id: str
+    agent: str
+    reason: str
+    task_id: str = ""
+    to: str = ""
+    until_ms: int | None = None
+    partial: str = ""
+
+
 class Warned(Wire, frozen=True):
     """A sentence the user should read."""
 
@@ -511,6 +526,12 @@ class WorkerTold(_Event, frozen=True, kw_only=True, tag="worker_told"):
     payload: Told
 
 
+class LimitReached(_Event, frozen=True, kw_only=True, tag="limit_reached"):
+    """The service of an agent does not let it go on for now."""
+
+    payload: Limit
+
+
 class RunInterrupted(_Event, frozen=True, kw_only=True, tag="run_interrupted"):
     """The process that ran it is gone; it waits for ``resume`` (D25)."""
 
@@ -557,6 +578,7 @@ RunEvent = (
     | Drew
     | WarningGiven
     | WorkerTold
+    | LimitReached
     | RunInterrupted
     | TaskDispatched
     | ProposalSubmitted

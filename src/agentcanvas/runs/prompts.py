@@ -128,6 +128,21 @@ def revision(instruction: str, reason: str) -> str:
     )
 
 
+def continued(instruction: str, *, said: str, before: str, has_files: bool) -> str:
+    """The message of a task whose turn was ended by a limit of the service, before it was done."""
+    whose = f"{before} began with this task" if before else "You began with this task"
+    files = "your files are as they were then" if has_files else "nothing had been changed by then"
+    parts = [
+        f"{whose} and was cut off by a limit of its service; {files}. Look at what is there and "
+        "finish it.",
+        f"What was said last:\n{_fenced(_shortened(said, _LONGEST_SAID), 'text')}"
+        if said.strip()
+        else "",
+        f"The task was:\n{instruction}",
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
 def anew(instruction: str, reason: str) -> str:
     """The message of a task whose ground has moved (D7)."""
     return (
@@ -141,12 +156,12 @@ def _listed(title: str, entries: Sequence[str]) -> str:
     return f"{title}:\n" + "\n".join(f"- {entry}" for entry in entries) if entries else ""
 
 
-def _fenced(text: str) -> str:
+def _fenced(text: str, language: str = "diff") -> str:
     shown = _shortened(text, _LONGEST_PATCH)
     fence = "```"
     while fence in shown:
         fence += "`"
-    return f"{fence}diff\n{shown}\n{fence}"
+    return f"{fence}{language}\n{shown}\n{fence}"
 
 
 def _shortened(text: str, most: int) -> str:

@@ -310,6 +310,7 @@ _TEXTS: Final[dict[type, Callable[[Any, RunState], str]]] = {
     e.TeamPosted: lambda posted, _: f"{posted.topic}: {posted.text}",
     e.Drew: lambda draw, _: f"{draw.choice} of {', '.join(draw.among)}: {draw.why}",
     e.WorkerTold: lambda told, _: f"{told.agent}: {told.text}",
+    e.LimitReached: lambda limit, _: f"{limit.agent}: {limit.reason}",
     e.WarningGiven: lambda warned, _: warned.sentence,
     e.RunParked: lambda waiting, _: f"{waiting.person}: {waiting.question}",
     e.RunEnded: lambda end, _: end.reason,

@@ -23,6 +23,8 @@ class On(StrEnum):
     AGENT = "agent"
     PERSON = "person"
     TASK = "task"
+    MOMENT = "moment"
+    """The end of a limit, which comes by itself."""
     PLACE = "place"
     """Its agent is busy, or as many work as may at once."""
 
@@ -70,12 +72,13 @@ def standing(
     agents = [wait for wait in waits if wait.on in (On.AGENT, On.PLACE)]
     people = [wait for wait in waits if wait.on is On.PERSON]
     silent_s = now - max([last_event, *(wait.last_sign for wait in agents)])
-    stalled = not people and silent_s >= patience_s
+    moments = [wait for wait in waits if wait.on is On.MOMENT]
+    stalled = not people and not moments and silent_s >= patience_s
     at_work = [wait for wait in agents if wait.on is On.AGENT]
     if at_work:
         return Standing(_for_agents(at_work, now), stalled)
-    if people:
-        return Standing(_for_people(people))
+    if people or moments:
+        return Standing(_for_people(people or moments))
     if waits:
         why = _listed(f"{wait.who} waits for {_names(wait.names)}" for wait in waits)
         return Standing(f"nothing can go on: {why}", stalled=True, deadlocked=True)
@@ -87,7 +90,7 @@ def sentence(wait: Wait, now: float) -> str:
     match wait.on:
         case On.AGENT:
             return _for_agents([wait], now)
-        case On.PERSON:
+        case On.PERSON | On.MOMENT:
             return _for_people([wait])
         case On.TASK:
             return f"{wait.who} waits for {_names(wait.names)}"

@@ -72,6 +72,8 @@ class TurnSpec(Struct, frozen=True, kw_only=True):
     revision: int = 0
     again: bool = False
     """Whether the same was tried before and failed (C1)."""
+    continuation: int = 0
+    """How often it was taken up again after a limit of its service."""
     patience: int = 1
     """How many times its usual time it may take."""
     access: Access = Access.NONE
@@ -96,6 +98,8 @@ class TurnOutcome(Struct, frozen=True, kw_only=True):
     reason: str = ""
     failure: FailureClass | None = None
     duration_ms: int = 0
+    by: str = ""
+    """Who did it, where it was handed over."""
 
 
 class _Attempt(Struct, frozen=True):
@@ -307,6 +311,11 @@ class Turns:
             await delivery.ack()
         raise AssertionError("a conversation ends by an exception, not by itself")
 
+    def generation_of(self, key: str) -> int | None:
+        """The generation that a turn began on, in whichever life."""
+        attempt = self._attempts.get(key)
+        return None if attempt is None else attempt.generation
+
     @property
     def under_way(self) -> tuple[Wait, ...]:
         """Whom the run waits for, and since when."""
@@ -426,6 +435,7 @@ def _wire_id(spec: TurnSpec, attempt: int) -> str:
     name = spec.task_id or spec.key
     name += f".r{spec.revision}" if spec.revision else ""
     name += ".again" if spec.again else ""
+    name += f".c{spec.continuation}" if spec.continuation else ""
     return name + (f".a{attempt}" if attempt > 1 else "")
 
 

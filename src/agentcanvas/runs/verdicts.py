@@ -33,6 +33,7 @@ from agentcanvas.protocol.records import ProposalRef
 from agentcanvas.protocol.turns import Access
 from agentcanvas.runs import prompts
 from agentcanvas.runs.context import RunContext
+from agentcanvas.runs.continuing import take_through_limits
 from agentcanvas.runs.people import mailbox_of
 from agentcanvas.runs.turns import Place, TurnSpec
 
@@ -146,7 +147,8 @@ class Verdicts:
     async def _reviewed_by_agent(self, dossier: Dossier, asked: int, again: str) -> Verdict | None:
         run, reviewer = self._run, self._reviewer(dossier)
         run.meter.spend_turn()
-        outcome = await run.turns.take(
+        outcome = await take_through_limits(
+            run,
             TurnSpec(
                 key=f"{dossier.key}/review:{asked}",
                 place=self._place,
@@ -169,7 +171,7 @@ class Verdicts:
                 access=Access.READ,
                 generation=dossier.ref.generation,
                 rules=run.rules.get(reviewer, ()),
-            )
+            ),
         )
         return read_verdict(outcome.report.text, by=reviewer) if outcome.ok else None
 

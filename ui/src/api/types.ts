@@ -537,6 +537,29 @@ export interface WorkerTold {
   readonly payload: Told;
 }
 
+/** A limit of an agent's service: it goes on after `until_ms`, or `to` does instead. */
+export interface Limit {
+  readonly turnId: string;
+  readonly agent: string;
+  readonly reason: string;
+  readonly taskId?: string;
+  readonly to?: string;
+  readonly untilMs?: number | null;
+  readonly partial?: string;
+}
+
+/** The service of an agent does not let it go on for now. */
+export interface LimitReached {
+  readonly event: "limit_reached";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Limit;
+}
+
 /** The process that ran it is gone; it waits for `resume` (D25). */
 export interface RunInterrupted {
   readonly event: "run_interrupted";
@@ -1259,6 +1282,7 @@ export type RunEvent =
   | Drew
   | WarningGiven
   | WorkerTold
+  | LimitReached
   | RunInterrupted
   | TaskDispatched
   | ProposalSubmitted

@@ -313,6 +313,8 @@ export const en = {
   "item.applied": "{task} applied: {count} file|{task} applied: {count} files",
   "item.undone": "{task} taken back: {count} file|{task} taken back: {count} files",
   "item.answersAfter": "{name} answers after {time}",
+  "item.limitWaits": "{name} has reached a limit and goes on at {time}: {reason}",
+  "item.limitHandedOver": "{name} has reached a limit, {to} goes on: {reason}",
   "item.told": "You say to {name}: {text}",
   "item.taskAnswered": "{task} answered: {summary}",
   "item.drew": "Drew {choice}: {why}",

@@ -312,6 +312,8 @@ export const zh: Readonly<Record<keyof Catalogue, string>> = {
   "item.applied": "{task} 已应用：{count} 个文件",
   "item.undone": "{task} 已撤销：{count} 个文件",
   "item.answersAfter": "{name} 已答复，用时 {time}",
+  "item.limitWaits": "{name} 已达到限额，{time} 后继续：{reason}",
+  "item.limitHandedOver": "{name} 已达到限额，由 {to} 继续：{reason}",
   "item.told": "你对 {name} 说：{text}",
   "item.taskAnswered": "{task} 已答复：{summary}",
   "item.drew": "抽取 {choice}：{why}",

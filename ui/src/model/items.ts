@@ -289,6 +289,14 @@ function quiet(event: Recorded, name: Naming, t: Translate): Line | null {
       const details = { label: t("item.among"), files: among };
       return line(event, { icon: "note", text: t("item.drew", { choice, why }), details });
     }
+    case "limit_reached": {
+      const { agent, reason, to, untilMs } = event.payload;
+      const time = untilMs ? new Date(untilMs).toLocaleTimeString() : "";
+      const text = to
+        ? t("item.limitHandedOver", { name: name(agent), to: name(to), reason })
+        : t("item.limitWaits", { name: name(agent), time, reason });
+      return line(event, { icon: "alert", tone: "warn", text });
+    }
     case "worker_told": {
       const { agent, text } = event.payload;
       return line(event, { icon: "turn", tone: "accent", text: t("item.told", { name: name(agent), text }) });

@@ -47,7 +47,8 @@ _WORDS: tuple[tuple[Why, re.Pattern[str]], ...] = tuple(
             Why.MODEL_NOT_FOUND,
             r"model[_ ]not[_ ]found|no such model|unknown model|model .{0,80}"
             r"(?:does not exist|not found|not supported|not available|is invalid)|"
-            r"invalid model|issue with the selected model|not_found_error.{0,40}model|unsupported model",
+            r"issue with the selected model|invalid model|"
+            r"not_found_error.{0,40}model|unsupported model",
         ),
         (
             Why.DENIED,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.cli.live.view import PLAN, REVIEW, RunView, TaskView
@@ -92,6 +93,8 @@ def _told_of_work(event: e.RunEvent, view: RunView) -> str:
             return f"{short(submitted.task_id)} {one_line(view.name_of(actor), 40)} {what}{gist}"
         case e.ChecksRun(payload=checked):
             return f"{short(checked.task_id)} checks: {one_line(checked.sentence)}"
+        case e.LimitReached(payload=limit):
+            return _of_limit(view, limit)
         case e.TurnProgressed(actor=actor, payload=progress) if progress.step.strip():
             where = f"{short(progress.task_id)} " if progress.task_id else ""
             return f"{where}{one_line(view.name_of(actor), 40)}: {one_line(progress.step)}"
@@ -187,6 +190,14 @@ def _told_of_disk(event: e.RunEvent) -> str:
             )
         case _:
             return ""
+def _of_limit(view: RunView, limit: e.Limit) -> str:
+    who = one_line(view.name_of(limit.agent), 40)
+    if limit.to:
+        then = f"{one_line(view.name_of(limit.to), 40)} goes on with it"
+    else:
+        moment = datetime.fromtimestamp((limit.until_ms or 0) / 1000).astimezone()
+        then = f"it goes on after {moment:%Y-%m-%d %H:%M}"
+    return f"{who} has reached a limit ({one_line(limit.reason, 200)}); {then}"
 
 
 def _told_of_life(event: e.RunEvent) -> str:

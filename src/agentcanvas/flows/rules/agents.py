@@ -47,10 +47,21 @@ def agents(scene: Scene) -> Iterator[Problem]:
             sentence = f"{agent.id} has {len(agent.mcp)} MCP servers"
             advice = "an agent works best with two or less"
             yield warning(Rule.MANY_TOOLS, sentence, advice, at(pointer, "mcp"))
+        yield from _fallback(agent, scene, pointer)
         if agent.runtime:
             yield from _runtime(agent.runtime, at(pointer, "runtime"), scene.runtimes)
     if scene.whole and scene.flow.interactions:
         yield from _unused(scene)
+
+
+def _fallback(agent: Agent, scene: Scene, pointer: str) -> Iterator[Problem]:
+    if agent.fallback is None:
+        return
+    others = [other.id for _, other in scene.agents if other.id != agent.id]
+    if agent.fallback not in others:
+        sentence = f"{agent.id} falls back on {shown(agent.fallback)}, who is nobody else here"
+        advice = did_you_mean(agent.fallback, others, "name another agent, or remove it")
+        yield Problem(Rule.RUNTIME, sentence, advice, at(pointer, "fallback"))
 
 
 def _runtime(runtime: Runtime, pointer: str, kinds: frozenset[str]) -> Iterator[Problem]:
@@ -128,6 +139,7 @@ def _unused(scene: Scene) -> Iterator[Problem]:
     playing: set[str] = set()
     for settled in settle(scene.flow, scene.patterns):
         playing |= settled.players
+    playing |= {agent.fallback for _, agent in scene.agents if agent.fallback is not None}
     for pointer, agent in scene.agents:
         if agent.id not in playing:
             yield _forgotten(agent, pointer)

@@ -26,7 +26,10 @@ FACTS = Facts(
     hosts=("chat.qwen.ai", "*.aliyuncs.com"),
     exit_codes={53: FailureClass.TURN_LIMIT, 55: FailureClass.TIMEOUT},
     totals=("input_tokens", "output_tokens", "cache_read"),
-    lacks=("fewer than seven tries of a call", "a JSON Schema for its answer",),
+    lacks=(
+        "fewer than seven tries of a call",
+        "a JSON Schema for its answer",
+    ),
 )
 
 _USUAL = "qwen3-coder-plus"
