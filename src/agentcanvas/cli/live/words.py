@@ -190,6 +190,8 @@ def _told_of_disk(event: e.RunEvent) -> str:
             )
         case _:
             return ""
+
+
 def _of_limit(view: RunView, limit: e.Limit) -> str:
     who = one_line(view.name_of(limit.agent), 40)
     if limit.to:
