@@ -73,16 +73,16 @@ class Done(Struct, frozen=True):
 
 
 class Settled(Struct, frozen=True):
-    """The answer to a word with a ``ref``."""
+    """The answer to words with a ``ref``, each of which was carried out."""
 
-    settled: Done
+    settled: tuple[Done, ...]
 
 
 class FromHub(Struct, frozen=True):
     """A frame of the hub that is no message, or neither member."""
 
     receipts: tuple[Receipt, ...] | UnsetType = UNSET
-    settled: Done | UnsetType = UNSET
+    settled: tuple[Done, ...] | UnsetType = UNSET
 
 
 class _Ids(Struct, frozen=True):
@@ -133,9 +133,9 @@ def write_receipts(receipts: Sequence[Receipt]) -> bytes:
     return _encode(Receipts(tuple(receipts)))
 
 
-def write_settled(ref: int, news: int) -> bytes:
-    """Say that a word was heard, and for how many parcels it was news."""
-    return _encode(Settled(Done(ref, news)))
+def write_settled(done: Sequence[Done]) -> bytes:
+    """Say that words were heard, and for how many parcels each was news."""
+    return _encode(Settled(tuple(done)))
 
 
 def read_from_hub(frame: bytes) -> FromHub:

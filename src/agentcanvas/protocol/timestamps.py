@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from agentcanvas.errors import ProtocolError
 
@@ -11,6 +12,7 @@ _RFC3339 = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ](?!24)\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII
 ).fullmatch
 _PLAIN_LENGTH = len("2026-01-28T10:00:00Z")
+_REMEMBERED_LENGTH = 40
 _SECONDS = slice(17, 19)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
@@ -47,6 +49,16 @@ def format_ms(ms: int) -> str:
 
 
 def _parsed(text: str) -> datetime | None:
+    # A message's timestamp is looked at where it is read, judged and written.
+    return _remembered(text) if len(text) <= _REMEMBERED_LENGTH else _read(text)
+
+
+@lru_cache(maxsize=512)
+def _remembered(text: str) -> datetime | None:
+    return _read(text)
+
+
+def _read(text: str) -> datetime | None:
     if _RFC3339(text) is None:
         return None
     leap = text[_SECONDS] == "60"

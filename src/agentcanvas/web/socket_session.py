@@ -17,7 +17,7 @@ from starlette.types import Message, Receive, Send
 from agentcanvas.errors import AgentCanvasError, Disconnected, Replaced
 from agentcanvas.hub import frames
 from agentcanvas.hub.broker import Outcome, Parcel, Receipt, Settlement
-from agentcanvas.hub.frames import Word
+from agentcanvas.hub.frames import Done, Word
 from agentcanvas.hub.hub import Link
 from agentcanvas.protocol.dialect import DialectName
 from agentcanvas.protocol.dialects import encode
@@ -37,7 +37,6 @@ _PARCELS_AT_ONCE = 64
 _BYTES_AHEAD = 512 * 1024
 """About how much is taken from the inbox before the socket has taken it."""
 
-_HOW = {"ack": Settlement.TAKEN, "nack": Settlement.FAILED, "hold": Settlement.HELD}
 _log = logging.getLogger(__name__)
 
 
@@ -115,7 +114,10 @@ class SocketSession:
                 batch, self._came = self._came, []
                 began = self._doors.clock.monotonic()
                 refused: list[bytes] = []
-                admitted = self._admitted(batch, refused)
+                words: list[Word] = []
+                admitted = self._admitted(batch, words, refused)
+                if words:
+                    self._carry_out(words)
                 ids = [envelope.id for envelope, _ in admitted]
                 try:
                     outcomes = await self._link.submit(admitted)
@@ -128,14 +130,14 @@ class SocketSession:
             self._handing_in = False
 
     def _admitted(
-        self, batch: Sequence[bytes], refused: list[bytes]
+        self, batch: Sequence[bytes], words: list[Word], refused: list[bytes]
     ) -> list[tuple[Envelope, tuple[str, ...]]]:
-        """Read a batch; words are carried out, and refusals written, on the way."""
+        """Read a batch; words are put aside, and refusals written, on the way."""
         admitted = []
         for frame in batch:
             try:
                 if frames.is_word(frame):
-                    self._hear(frames.read_word(frame))
+                    words.append(frames.read_word(frame))
                     continue
                 found = self._doors.admit(frame, self._link.principal)
             except AgentCanvasError as refusal:
@@ -173,26 +175,52 @@ class SocketSession:
 
     # -- about parcels ---------------------------------------------------------------------------
 
-    def _hear(self, word: Word) -> None:
-        """Begin to do what a word says; several of one turn share a commit."""
-        self._beside(self._settle(word))
+    def _carry_out(self, words: Sequence[Word]) -> None:
+        """Begin to do what words say; those of one turn share a commit and are answered together.
 
-    async def _settle(self, word: Word) -> None:
-        news = 0
+        A word with a ``ref`` is told how much of it was news, so it is settled by itself.
+        """
+        together = [number for word in words if word.ref is None for number in self._acked(word)]
+        begun = [(word, self._acked(word)) for word in words if word.ref is not None]
+        if together:
+            begun.append((Word(), together))
         try:
-            for name, how in _HOW.items():
-                numbers = self._in_hand.numbers(getattr(word, name))
-                if numbers:
-                    news += await self._link.settle(numbers, how)
-                if how is not Settlement.HELD:
-                    self._in_hand.drop(numbers)
+            doing = [(word, acks, self._link.take_over(acks)) for word, acks in begun]
+        except Disconnected:
+            return  # whoever hands out says so
+        others = [word for word in words if word.nack or word.hold]
+        self._beside(self._finish(doing, others))
+
+    def _acked(self, word: Word) -> list[int]:
+        return self._in_hand.numbers(word.ack)
+
+    async def _finish(
+        self, doing: Sequence[tuple[Word, list[int], asyncio.Future[int]]], others: Sequence[Word]
+    ) -> None:
+        news: dict[int | None, int] = {}
+        try:
+            for word, acks, taken in doing:
+                news[word.ref] = await taken
+                self._in_hand.drop(acks)
+            for word in others:
+                news[word.ref] = news.get(word.ref, 0) + await self._give_back(word)
         except Disconnected:
             return
-        except AgentCanvasError as failure:
-            await self._say(self._doors.refusal(failure, ref=word.ref))
+        except AgentCanvasError as failure:  # of the store: none of them was written
+            for ref in {word.ref for word, _, _ in doing} | {word.ref for word in others}:
+                await self._say(self._doors.refusal(failure, ref=ref))
             return
-        if word.ref is not None:
-            await self._say(frames.write_settled(word.ref, news))
+        done = [Done(ref, number) for ref, number in news.items() if ref is not None]
+        if done:
+            await self._say(frames.write_settled(done))
+
+    async def _give_back(self, word: Word) -> int:
+        """Do what a word says of parcels that are not taken over."""
+        failed = self._in_hand.numbers(word.nack)
+        news = await self._link.settle(failed, Settlement.FAILED) if failed else 0
+        self._in_hand.drop(failed)
+        held = self._in_hand.numbers(word.hold)
+        return news + (await self._link.settle(held, Settlement.HELD) if held else 0)
 
     # -- to the agent ----------------------------------------------------------------------------
 

@@ -225,10 +225,10 @@ class WebSocketLink:
             for waiting in self._sent.get(receipt.id, ()):
                 if not waiting.done():
                     waiting.set_result(receipt)
-        if word.settled is not UNSET:
-            news = self._settling.get(word.settled.ref)
+        for done in word.settled or ():
+            news = self._settling.get(done.ref)
             if news is not None and not news.done():
-                news.set_result(word.settled.news)
+                news.set_result(done.news)
 
     def _take_refusal(self, frame: bytes) -> None:
         refusal, about = from_body(frame), about_what(frame)
