@@ -8,6 +8,8 @@ disk; the echo does none of that. 830 bytes, 8 connections, 512 messages on thei
 from __future__ import annotations
 
 import asyncio
+import importlib
+import importlib.util
 import json
 import os
 import shutil
@@ -284,8 +286,7 @@ async def one_way(folder: Path, number: int, depth: int = 0) -> AsyncIterator[Wo
 @asynccontextmanager
 async def through_jetstream(folder: Path, number: int) -> AsyncIterator[Work]:
     """The same over nats-py: published with an answer, received, acknowledged with an answer."""
-    import nats  # noqa: PLC0415 - of the group "bench" only
-
+    nats = importlib.import_module("nats")  # of the group "bench" only
     with nats_server(folder) as url:
         lines = [await nats.connect(url, connect_timeout=10) for _ in range(2 * PAIRS)]
         await lines[0].jetstream().add_stream(name="bench", subjects=["bench.*"])
@@ -534,7 +535,7 @@ def contests(*, quick: bool) -> Iterator[Contest]:
 
 
 def _peers(folder: Path, number: int) -> list[Contender]:
-    if not _nats_binary():
+    if not _nats_binary() or importlib.util.find_spec("nats") is None:
         return []
     return [
         Contender.opened(
