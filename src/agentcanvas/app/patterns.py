@@ -26,9 +26,11 @@ from agentcanvas.flows.catalogue import CATALOGUE
 from agentcanvas.flows.pattern_info import Case, Cost, PatternInfo, Patterns, RoleInfo
 from agentcanvas.pattern import Ends, Pattern, Size
 from agentcanvas.patterns import PATTERNS as RUNNABLE
+from agentcanvas.patterns.verified import Verified
 from agentcanvas.patterns.wording import WORDING, Wording
 from agentcanvas.runs.budget import most_turns_a_task
 from agentcanvas.runs.repertoire import Repertoire
+from agentcanvas.runs.staging import looks_of
 
 PROMPTS: Final = "prompts"
 _MESSAGES_A_TURN = 2
@@ -46,10 +48,17 @@ def worst_case(pattern: Pattern) -> Callable[[Case], Cost]:
             ask=case.turns_an_ask,
             task=most_turns_a_task(case.iterations),
         )
-        most = pattern.most(size, _options(pattern, case.params))
+        played = _verified(pattern, case)
+        most = played.most(size, _options(pattern, case.params))
         return Cost(most.turns, _MESSAGES_A_TURN * most.turns + most.told)
 
     return worst
+
+
+def _verified(pattern: Pattern, case: Case) -> Pattern:
+    if not case.verification:
+        return pattern
+    return Verified(pattern, looks_of(case.verification, case.params, ("",) * case.checkers))
 
 
 def _options(pattern: Pattern, params: Mapping[str, Any]) -> msgspec.Struct:
@@ -63,9 +72,11 @@ def _options(pattern: Pattern, params: Mapping[str, Any]) -> msgspec.Struct:
 
 _WORST: Final = {pattern.id: worst_case(pattern) for pattern in RUNNABLE}
 
+_OPTIONS: Final = {pattern.id: pattern.options for pattern in RUNNABLE}
+
 KNOWN: Final[Patterns] = MappingProxyType(
     {
-        name: msgspec.structs.replace(info, worst_case=_WORST.get(name))
+        name: msgspec.structs.replace(info, worst_case=_WORST.get(name), options=_OPTIONS.get(name))
         for name, info in CATALOGUE.items()
     }
 )
@@ -112,6 +123,7 @@ def info_of(pattern: Pattern) -> PatternInfo:
         tuple(getattr(pattern, "edges", ())),
         _terminations(getattr(pattern, "ends", Ends(rounds=3))),
         needs_timeout=bool(getattr(pattern, "needs_timeout", False)),
+        options=pattern.options,
         worst_case=worst_case(pattern),
     )
 

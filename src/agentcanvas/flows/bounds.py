@@ -155,6 +155,7 @@ class _Worst:
             params=each.params,
             turns_an_ask=1 if _is_free(each) else _TURNS_A_FORM,
             verification=each.verification,
+            checkers=len(each.checkers),
         )
         return info.worst_case(case)
 

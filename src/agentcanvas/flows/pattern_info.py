@@ -55,6 +55,8 @@ class Case(Struct, frozen=True):
     turns_an_ask: int = 1
     """How often one plain question may be asked, until its answer has its form."""
     verification: tuple[Verification, ...] = ()
+    checkers: int = 0
+    """How many vote on the result."""
 
 
 class Cost(Struct, frozen=True):
@@ -82,6 +84,8 @@ class PatternInfo(Struct, frozen=True):
     """Defaults of its params."""
     takes_tasks: bool = False
     """Whether it carries out a ready plan (D20)."""
+    options: type[Struct] | None = None
+    """What its params are made into, where the pattern itself was asked."""
     worst_case: Callable[[Case], Cost] | None = None
 
     def role(self, name: str) -> RoleInfo | None:

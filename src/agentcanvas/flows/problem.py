@@ -51,6 +51,8 @@ class Rule(StrEnum):
     AFTER = "after"
     AFTER_CYCLE = "after-cycle"
     PART_CYCLE = "part-cycle"
+    VERIFICATION = "verification"
+    PARAMS = "params"
     TASKS = "tasks"
     TASK_CYCLE = "task-cycle"
     SCOPE = "scope"

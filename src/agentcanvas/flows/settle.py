@@ -29,6 +29,8 @@ from agentcanvas.flows.pattern_info import ROUND_MS, PatternInfo, Patterns
 KEEP_LAST_N: Final = 100
 RATE_LIMIT: Final = "rate_limit_per_min"
 RATE_PER_MIN: Final = 10
+CRITIC: Final = "critic"
+CHECKERS: Final = "checkers"
 RETENTION: Final = ("keep_last_n", "keep_last_days")
 RATED: Final = frozenset({Topology.BROKER, Topology.ROUTER_TARGETED})
 DEFAULT_ITERATIONS: Final = 3
@@ -67,6 +69,10 @@ class Settled(Struct, frozen=True, kw_only=True):
     termination: tuple[Termination, ...]
     intent: Intent | None
     verification: tuple[Verification, ...]
+    critic: str
+    """Who criticises the result in a critic_loop; nobody if it cannot be said."""
+    checkers: tuple[str, ...]
+    """Who votes on the result in a cross_check_vote."""
     params: dict[str, Any]
     observability: Observability
     edges: tuple[SettledEdge, ...]
@@ -121,7 +127,13 @@ def parts_of(flow: Flow) -> frozenset[str]:
     """Interactions that fill a role of another one; they are played when that one asks."""
     agents = {agent.id for agent in flow.agents}
     ids = {each.id for each in flow.interactions} - agents
-    named = {name for each in flow.interactions for names in each.roles.values() for name in names}
+    named = {
+        name
+        for each in flow.interactions
+        for names in each.roles.values()
+        for name in names
+        if name != each.id
+    }
     return frozenset(ids & named)
 
 
@@ -140,6 +152,8 @@ def settle_interaction(
     roles = bound_roles(each, info, team | parts)
     after = ((before.id,) if before else ()) if each.after is None else each.after
     review = settled_review(flow, each, authors(each, roles, info))
+    critic = _critic(params, review, team)
+    checkers = _checkers(params, team, authors(each, roles, info))
     edges = tuple(
         SettledEdge(
             id=edge.id or f"e{index}",
@@ -161,11 +175,14 @@ def settle_interaction(
         termination=settled_ends(said.termination, info),
         intent=said.intent,
         verification=said.verification,
+        critic=critic,
+        checkers=checkers,
         params=params,
         observability=observability,
         edges=edges,
         roles=roles,
-        players=team & _named(each, roles, review),
+        players=team
+        & (_named(each, roles, review) | _looking(said.verification, critic, checkers)),
         after=() if each.id in parts else tuple(name for name in after if name not in parts),
         checks=each.checks or flow.checks,
         scope=tuple(globs for globs in (flow.scope, each.scope) if globs),
@@ -174,6 +191,27 @@ def settle_interaction(
         land=each.land or flow.land or Land.WORKTREE,
         is_part=each.id in parts,
     )
+
+
+def _critic(params: dict[str, Any], review: SettledReview, team: frozenset[str]) -> str:
+    """Who is named, else the agent that reviews."""
+    named = params.get(CRITIC, review.reviewer)
+    return named if named in team else ""
+
+
+def _checkers(
+    params: dict[str, Any], team: frozenset[str], writers: frozenset[str]
+) -> tuple[str, ...]:
+    """Those named, else everybody whose work it is not."""
+    named = params.get(CHECKERS, sorted(team - writers))
+    return tuple(each for each in named if each in team) if isinstance(named, list) else ()
+
+
+def _looking(
+    verification: tuple[Verification, ...], critic: str, checkers: tuple[str, ...]
+) -> set[str]:
+    found = {critic} if Verification.CRITIC_LOOP in verification else set()
+    return found | (set(checkers) if Verification.CROSS_CHECK_VOTE in verification else set())
 
 
 def _named(each: Interaction, roles: dict[str, tuple[str, ...]], review: SettledReview) -> set[str]:

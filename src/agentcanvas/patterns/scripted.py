@@ -367,7 +367,7 @@ class ScriptedStage:
         path = f"{self._within}/{name}".strip("/")
         inner.begin(play.ends or Ends(), play.share, within=path, around=self._limits)
         self._note("play", text=play.request)
-        options = msgspec.convert(dict(play.params), pattern.options)
+        options = msgspec.convert(dict(play.params), pattern.options, from_attributes=True)
         outcome = await inner.perform(pattern, play.cast, play.request, options)
         self._note("played", text=outcome.reason)
         return outcome

@@ -22,6 +22,7 @@ from agentcanvas.flows.guards import Budgets
 from agentcanvas.flows.model import Flow
 from agentcanvas.flows.settle import Settled as Interaction
 from agentcanvas.flows.settle import settle
+from agentcanvas.hub.audit import Trail
 from agentcanvas.hub.broker import Record, Transacting
 from agentcanvas.hub.guard import Principal, PrincipalKind
 from agentcanvas.hub.hub import Hub
@@ -204,6 +205,7 @@ class CarryingOut:
                 confinement=self._picked.confinement,
                 rules=rules,
                 recorded=lambda: history.recorded(equipment.store, self.logbook.stream),
+                audited=lambda: _audited(equipment.store),
             )
             self._turns = context.turns
             await context.turns.take_back()
@@ -359,7 +361,7 @@ class CarryingOut:
         stage = RunStage(scope, self._staging.scene(each))
         await context.once(f"{each.id}/started", each.pattern_id, bool, lambda: _started(each))
         outcome = await stage.perform(
-            self._with.repertoire.pattern(each.pattern_id),
+            self._staging.pattern(each),
             each.roles,
             self._request(each),
             self._staging.options(each),
@@ -443,6 +445,11 @@ class CarryingOut:
             await self._attendance.awake()
             meter.resume()
             await self.logbook.write(e.RunResumed(actor="engine", provenance=SYSTEM))
+
+
+async def _audited(store: Store) -> str:
+    found = await Trail(store).verify()
+    return "" if found is None else f"entry {found.number}: {found.reason}"
 
 
 async def _started(each: Interaction) -> tuple[bool, Sequence[e.RunEvent]]:

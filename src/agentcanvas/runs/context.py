@@ -45,6 +45,8 @@ class RunContext:
     rules: dict[str, tuple[Rule, ...]]
     recorded: Callable[[], Awaitable[list[e.Recorded]]]
     """The run's events as they stand."""
+    audited: Callable[[], Awaitable[str]]
+    """What is wrong with the audit trail; nothing if it is as it was written."""
     noting: Noting
 
     @property

@@ -14,6 +14,7 @@ import msgspec
 from agentcanvas.flows.settle import Settled as Interaction
 from agentcanvas.flows.team import CwdMode
 from agentcanvas.pattern import Ask, Fate, Measure, Work
+from agentcanvas.patterns.verified import AUDIT, SANDBOX
 from agentcanvas.proposals.checks import Check, EvidenceStatus
 from agentcanvas.proposals.model import Decision
 from agentcanvas.protocol.person import PersonAsk
@@ -30,6 +31,7 @@ from agentcanvas.runs.turns import Place, TurnOutcome, TurnSpec
 from agentcanvas.runs.verdicts import Verdicts
 
 TESTS_PASSED = "tests_passed"
+_UNCONFINED = "unconfined"
 
 
 class RunDesk:
@@ -105,6 +107,8 @@ class RunDesk:
     async def measure(self, step: str, metric: str) -> Done:
         """Measure the work as it stands: the share of checks that pass on the current base."""
         del step
+        if metric in (SANDBOX, AUDIT):
+            return Done(await self._circumstance(metric))
         with self._run.attendance.at_work():
             base = await self._run.ground.current()
             results = await self._examiner.before(base)
@@ -120,6 +124,16 @@ class RunDesk:
         elif red and set(red) <= await self._accepted_red():
             detail, red = f"red as before, which a person accepted: {', '.join(red)}", []
         return Done(Measure(metric, 0.0 if red else 1.0, holds=not red, detail=detail))
+
+    async def _circumstance(self, metric: str) -> Measure:
+        """Whether agents are confined here, and whether the record is as it was written."""
+        if metric == SANDBOX:
+            confined = self._run.confinement.name != _UNCONFINED
+            detail = "" if confined else "the run was started with --unsafe"
+            return Measure(metric, float(confined), confined, detail)
+        await self._run.logbook.flush()
+        broken = await self._run.audited()
+        return Measure(metric, float(not broken), not broken, broken)
 
     async def _accepted_red(self) -> set[str]:
         """Checks that were red before, and whose redness a person has looked at and let pass.

@@ -246,7 +246,7 @@ class RunStage:
         scene = self._scene.inner(
             path, ends=ends, cast=play.cast, roles=pattern.roles, share=play.share
         )
-        options = msgspec.convert(dict(play.params), pattern.options)
+        options = msgspec.convert(dict(play.params), pattern.options, from_attributes=True)
         stage = RunStage(self._scope, scene, path)
         return await stage.perform(pattern, play.cast, play.request, options)
 

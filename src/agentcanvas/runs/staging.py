@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
-from agentcanvas.flows.axes import QualityGate, Sync
+from agentcanvas.flows.axes import QualityGate, Sync, Verification
 from agentcanvas.flows.guards import Budgets
 from agentcanvas.flows.model import Flow, Task
 from agentcanvas.flows.settle import RATE_LIMIT, RATED
 from agentcanvas.flows.settle import Settled as Interaction
 from agentcanvas.pattern import Ends, Pattern, Share
+from agentcanvas.patterns.verified import Looks, Verified
 from agentcanvas.protocol.plan import Dependency, DependencyType, Plan, PlannedTask
 from agentcanvas.runs.board import Retention
 from agentcanvas.runs.offstage import Desk, Part
@@ -63,6 +65,14 @@ class Staging:
         """
         first = next(iter(self._interactions))
         return "" if each.id == first or self._said(each.id).tasks else f"{each.id}."
+
+    def pattern(self, each: Interaction) -> Pattern:
+        """The pattern of an interaction, with what the flow has done to its result."""
+        pattern = self._repertoire.pattern(each.pattern_id)
+        if not each.verification:
+            return pattern
+        looks = looks_of(each.verification, each.params, each.checkers, each.critic)
+        return Verified(pattern, looks)
 
     def options(self, each: Interaction) -> msgspec.Struct:
         """What the flow says of a pattern's options, its ready plan included."""
@@ -121,12 +131,29 @@ class FlowParts:
         if each is None:
             return None
         return Part(
-            pattern=self.pattern(each.pattern_id),
+            pattern=self._staging.pattern(each),
             cast=each.roles,
             options=self._staging.options(each),
             scene=lambda name, within: self._staging.scene(each, name, within),
             desk=self._desk(each),
         )
+
+
+def looks_of(
+    verification: Sequence[Verification],
+    params: Mapping[str, Any],
+    checkers: Sequence[str],
+    critic: str = "",
+) -> Looks:
+    """What a flow's verification means to whoever carries it out."""
+    metric, again = params.get("verify_metric"), params.get("critic_rounds")
+    return Looks(
+        kinds=tuple(each.value for each in verification),
+        critic=critic,
+        checkers=tuple(checkers),
+        metric=metric if isinstance(metric, str) else "tests_passed",
+        again=again if isinstance(again, int) and again >= 0 else 1,
+    )
 
 
 def _share(budgets: Budgets | None) -> Share:

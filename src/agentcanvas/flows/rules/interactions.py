@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
+from agentcanvas.flows.axes import Verification
 from agentcanvas.flows.model import EdgeData, Interaction
 from agentcanvas.flows.order import cycle_in
 from agentcanvas.flows.pattern_info import PatternInfo
@@ -12,7 +15,15 @@ from agentcanvas.flows.problem import Problem, Rule, at, did_you_mean, shown, wa
 from agentcanvas.flows.rules.ends import ends
 from agentcanvas.flows.rules.plan import plan
 from agentcanvas.flows.rules.scene import Scene, items, repeated, unfit_id
-from agentcanvas.flows.settle import RATE_LIMIT, bound_roles, parts_of, said_of
+from agentcanvas.flows.settle import (
+    CHECKERS,
+    CRITIC,
+    RATE_LIMIT,
+    bound_roles,
+    parts_of,
+    said_of,
+    settle_interaction,
+)
 
 # What an edge may not say differently from its interaction (D21), beside params.
 _SHARED = ("topology", "termination", "intent", "verification", "sources")
@@ -38,6 +49,8 @@ def interactions(scene: Scene) -> Iterator[Problem]:
             yield from _topology(pointer, each, info)
             yield from _roles(scene, pointer, each, info)
             yield from ends(pointer, each, info)
+            yield from _params(pointer, each, info)
+            yield from _verified(scene, pointer, each, info)
         yield from plan(scene, pointer, each, info)
     yield from _order(scene)
     yield from _within(scene)
@@ -136,10 +149,55 @@ def _roles(scene: Scene, pointer: str, each: Interaction, info: PatternInfo) -> 
             yield Problem(Rule.ROLES, sentence, f"say who in roles: {{{role.name}: …}}", place)
 
 
+def _params(pointer: str, each: Interaction, info: PatternInfo) -> Iterator[Problem]:
+    """Whether the pattern can take what is set for it."""
+    if info.options is None:
+        return
+    fields = {field.name for field in msgspec.structs.fields(info.options)}
+    given = {name: value for name, value in said_of(each).params.items() if name in fields}
+    try:
+        msgspec.convert(given, info.options)
+    except msgspec.ValidationError as wrong:
+        what, _, path = str(wrong).partition(" - at ")
+        name = path.strip("`$.").partition("[")[0] or "params"
+        sentence = f"{info.id} cannot take params.{name}: {what}"
+        advice = f"see: agentcanvas pattern show {info.id}"
+        yield Problem(Rule.PARAMS, sentence, advice, _where(pointer, each, name))
+
+
+def _verified(
+    scene: Scene, pointer: str, each: Interaction, info: PatternInfo
+) -> Iterator[Problem]:
+    """Whether there is somebody to do what the verification asks for."""
+    settled = settle_interaction(scene.flow, each, None, info)
+    missing = {
+        Verification.CRITIC_LOOP: (not settled.critic, CRITIC, "an agent"),
+        Verification.CROSS_CHECK_VOTE: (not settled.checkers, CHECKERS, "a list of agents"),
+    }
+    for kind in settled.verification:
+        lacks, name, what = missing.get(kind, (False, "", ""))
+        if lacks:
+            sentence = f"{kind} needs somebody to look at the result of {each.id}"
+            advice = f"set params.{name} to {what} whose work it is not"
+            yield Problem(Rule.VERIFICATION, sentence, advice, pointer)
+
+
+def _where(pointer: str, each: Interaction, name: str) -> str:
+    """Where a param is set: of the interaction, or of the first edge that does."""
+    if each.data is not None and name in each.data.params:
+        return at(pointer, "data", "params", name)
+    found = (i for i, edge in enumerate(each.edges) if name in edge.data.params)
+    index = next(found, None)
+    if index is None:
+        return pointer
+    return at(pointer, "edges", index, "data", "params", name)
+
+
 def _order(scene: Scene) -> Iterator[Problem]:
     graph: dict[str, tuple[str, ...]] = {}
     implied: set[str] = set()
     previous: tuple[str, ...] = ()
+    parts = parts_of(scene.flow)
     for pointer, each in scene.interactions:
         for place, name in items(at(pointer, "after"), each.after or ()):
             if name not in scene.interaction_ids:
@@ -148,8 +206,10 @@ def _order(scene: Scene) -> Iterator[Problem]:
         yield from repeated(items(at(pointer, "after"), each.after or ()), "entries")
         if each.after is None:
             implied.add(each.id)
-        graph[each.id] = previous if each.after is None else each.after
-        previous = (each.id,)
+        befores = previous if each.after is None else each.after
+        graph[each.id] = tuple(name for name in befores if name not in parts)
+        if each.id not in parts:
+            previous = (each.id,)
     if len(graph) == len(scene.interactions) and (circle := cycle_in(graph)):
         pointer = next(p for p, each in scene.interactions if each.id == circle[0])
         listed = sorted(implied & set(circle))

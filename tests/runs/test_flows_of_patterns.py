@@ -1,0 +1,134 @@
+"""What a flow says of its interactions holds in real runs: parts, budgets, forms, verification."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentcanvas.agents.runtime import Turn
+from agentcanvas.runs.events import InteractionStarted, TurnStarted
+from agentcanvas.runs.state import RunState, RunStatus
+from tests.runs.workspaces import engine_on, order, repository
+
+pytestmark = [pytest.mark.anyio, pytest.mark.req("I1", "I2", "I4")]
+
+TEAM = """\
+version: 0.2
+agents:
+  - {id: ann, role: debater, runtime: {kind: python, call: "team:say", cwdMode: workspace}}
+  - {id: bob, role: debater, runtime: {kind: python, call: "team:say", cwdMode: workspace}}
+  - {id: eve, role: voter, runtime: {kind: python, call: "team:say", cwdMode: workspace}}
+  - {id: fay, role: voter, runtime: {kind: python, call: "team:say", cwdMode: workspace}}
+interactions:
+"""
+DEBATE = """\
+  - id: debate
+    patternId: debate_judge
+    roles: {debater: [ann, bob], judge: %s}
+    data:
+      %s
+      termination: [{type: max_rounds, rounds: 1}, {type: timeout_ms, ms: 600000}]
+"""
+VOTE = """\
+  - id: vote
+    patternId: majority_vote_with_tiebreak
+    roles: {evaluator: [eve, fay]}
+    data:
+      params: {choices: [against, for], threshold: 0.5}
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return repository(tmp_path / "repo", {"README.md": "# Hi\n"})
+
+
+def team(**replies: str | list[str]) -> dict[str, Callable[[Turn], str]]:
+    everybody = {"ann": "", "bob": "", "eve": "", "fay": "", **replies}
+    left = {who: list(r) if isinstance(r, list) else [r] for who, r in everybody.items()}
+
+    def say(who: str) -> Callable[[Turn], str]:
+        def reply(turn: Turn) -> str:
+            del turn
+            return left[who].pop(0) if len(left[who]) > 1 else left[who][0]
+
+        return reply
+
+    return {who: say(who) for who in left}
+
+
+async def ran(root: Path, flow: str, replies: dict[str, Any]) -> tuple[RunState, list[Any]]:
+    async with engine_on(root, functions=team(**replies)) as engine:
+        run_id = await engine.start(order(flow, "Tabs?"))
+        entries = [entry async for entry in engine.events(run_id)]
+        return await engine.state(run_id), entries
+
+
+FOR = json.dumps({"choice": "for", "reason": "it is shorter"})
+
+
+async def test_a_role_is_played_by_another_interaction(root: Path) -> None:
+    flow = TEAM + DEBATE % ("vote", "sync: req_res") + VOTE
+    state, entries = await ran(root, flow, {"ann": "tabs", "bob": "spaces", "eve": FOR, "fay": FOR})
+    assert (state.status, state.reason) == (RunStatus.DONE, "judge_decision: for")
+    asked = [e.event.payload.to for e in entries if isinstance(e.event, TurnStarted)]
+    assert asked[:2] == ["ann", "bob"]
+    assert sorted(asked[2:]) == ["eve", "fay"]
+    begun = [e.event.interaction_id for e in entries if isinstance(e.event, InteractionStarted)]
+    assert begun == ["debate"], "a part is not played on its own"
+
+
+@pytest.mark.req("D19")
+async def test_the_budget_of_an_interaction_ends_it_and_says_so(root: Path) -> None:
+    flow = TEAM + DEBATE % ("eve", "sync: req_res") + "    budgets: {turns: 2}\n"
+    state, _ = await ran(root, flow, {"ann": "tabs", "bob": "spaces", "eve": FOR})
+    assert (state.status, state.reason) == (RunStatus.STOPPED, "budget of debate: 2 turns")
+    assert "spaces" in state.result
+
+
+async def test_a_reply_has_the_message_form_of_the_flow_or_is_asked_for_once_more(
+    root: Path,
+) -> None:
+    flow = TEAM + DEBATE % ("eve", "messageForm: structured_json")
+    replies = {"ann": ["tabs!", '{"argument": "tabs"}'], "bob": '{"argument": "no"}', "eve": FOR}
+    state, entries = await ran(root, flow, replies)
+    assert state.reason == "judge_decision: for"
+    texts = [e.event.payload.text for e in entries if isinstance(e.event, TurnStarted)]
+    assert "not in the form structured_json" in texts[1]
+
+
+@pytest.mark.parametrize(
+    ("votes", "reason", "status"),
+    [
+        (["yes", "yes"], "judge_decision: for", RunStatus.DONE),
+        (["yes", "no"], "cross_check_vote: 1 of 2 agree. because", RunStatus.STOPPED),
+    ],
+)
+async def test_the_result_counts_when_those_who_check_it_agree(
+    root: Path, votes: list[str], reason: str, status: RunStatus
+) -> None:
+    look = "verification: [sandbox_constraints, cross_check_vote, audit_log]"
+    say = f"{look}\n      params: {{checkers: [ann, bob]}}"
+    ballots = [json.dumps({"agree": vote == "yes", "reason": "because"}) for vote in votes]
+    replies = {"ann": ["tabs", ballots[0]], "bob": ["spaces", ballots[1]], "eve": FOR}
+    state, _ = await ran(root, TEAM + DEBATE % ("eve", say), replies)
+    assert (state.reason, state.status) == (reason, status)
+
+
+async def test_a_run_cut_off_within_a_part_goes_on_there(root: Path) -> None:
+    flow = TEAM + DEBATE % ("vote", "sync: req_res") + VOTE
+    functions = team(ann="tabs", bob="spaces", eve=FOR, fay=FOR)
+    async with engine_on(root, functions=functions) as engine:
+        run_id = await engine.start(order(flow, "Tabs?"))
+        async for entry in engine.events(run_id):
+            if isinstance(entry.event, TurnStarted) and entry.event.payload.to == "fay":
+                break
+    async with engine_on(root, functions=functions, resume=True) as engine:
+        async for _ in engine.events(run_id):
+            pass
+        state = await engine.state(run_id)
+    assert (state.status, state.reason) == (RunStatus.DONE, "judge_decision: for")
