@@ -71,13 +71,19 @@ class AgentSocket:
     async def _let_in(self, scope: Scope) -> tuple[ConnectQuery, Link]:
         asked = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
         query: ConnectQuery = converted(asked, ConnectQuery, "query")
-        principal = await self._doors.recognise(_credentials(asked, scope))
+        shown = _credentials(asked, scope)
+        principal = await self._doors.recognise(shown)
         link = await self._doors.hub.connect(
             principal,
             instance=query.instance,
             capabilities=[each for each in query.capabilities.split(",") if each],
             window=query.window,
         )
+        try:  # its token may have been revoked meanwhile, before there was a connection to end
+            self._doors.check(shown)
+        except AgentCanvasError:
+            await link.close(goodbye=False)
+            raise
         return query, link
 
     async def _refuse(self, refusal: AgentCanvasError, scope: Scope, send: Send) -> None:

@@ -56,9 +56,13 @@ class Doors:
         self._keys: dict[str, set[str]] = {}
         self._spoken: dict[str, DialectName] = {}
 
+    def check(self, shown: Credentials) -> Principal:
+        """Tell whose token is shown, or raise ``Unauthenticated``."""
+        return self.tokens.authenticate(shown.token, claimed=shown.agent)
+
     async def recognise(self, shown: Credentials) -> Principal:
         """Tell who is at the door, or raise ``PermissionDenied``; agents are known from then on."""
-        principal = self.tokens.authenticate(shown.token, claimed=shown.agent)
+        principal = self.check(shown)
         if principal.kind not in (PrincipalKind.AGENT, PrincipalKind.PERSON):
             raise PermissionDenied(
                 f"{principal.id} has no inbox here; use the token of an agent or a person."
