@@ -72,6 +72,7 @@ async def test_the_last_refinement_is_judged_too_and_then_it_ends() -> None:
     assert (never.outcome.reason, never.outcome.done) == ("max_rounds: 2", False)
     assert never.outcome.result.startswith("1. fill")
     assert not never.asked("cora")
+    assert never.asked()[-1].to == "judy", "nobody asks what is wrong when nobody redoes it"
 
 
 async def test_without_a_judge_the_critic_says_when_it_is_right() -> None:

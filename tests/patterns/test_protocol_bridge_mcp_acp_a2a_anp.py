@@ -20,8 +20,11 @@ pytestmark = [pytest.mark.anyio, pytest.mark.req("P20")]
 NAME = "protocol_bridge_mcp_acp_a2a_anp"
 
 
-async def bridged(options: Options | None = None, request: str = "Wash up", **others: Part) -> Log:
-    log = await play(NAME, {"local": ["ann", *others]}, others, options, request=request)
+async def bridged(
+    options: Options | None = None, request: str = "Wash up", seconds: Part = None, **others: Part
+) -> Log:
+    stage = {"seconds": seconds} if seconds else {}
+    log = await play(NAME, {"local": ["ann", *others]}, others, options, request=request, **stage)
     assert breaches(log, NAME) == []
     return log
 
@@ -75,10 +78,11 @@ async def test_there_and_back_over_any_other_dialect_is_the_same(
 
 
 async def test_all_messages_of_one_request_are_one_conversation() -> None:
-    log = await bridged(bob="washed", cyd="dried")
+    log = await bridged(seconds=lambda *_: 5.0, bob="washed", cyd="dried")
     envelopes = [decode(each.text.encode()).envelope for each in log.posted("wire")]
     assert len({each.correlation_id for each in envelopes}) == 1
     assert len({each.id for each in envelopes}) == 4
+    assert [each.time_ms for each in envelopes] == [0, 5_000, 5_000, 10_000]
 
 
 @given(st.text(min_size=1), st.text())

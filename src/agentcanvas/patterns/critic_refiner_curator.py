@@ -87,15 +87,24 @@ class CriticRefinerCurator:
             redone = await round_.ask_for(Steps, cast[REFINER][0], words)
             steps = (*kept, *redone.value.steps) if redone.value else steps
         stage.keep(_numbered(steps))
-        if await _flaw(stage, cast, request, steps, lessons) is None:
+        if await _flaw(stage, cast, request, steps, lessons, closing=True) is None:
             return await _learned(stage, cast, request, steps)
         return Outcome(f"max_rounds: {most}", done=False, result=_numbered(steps))
 
 
 async def _flaw(
-    stage: Stage, cast: Cast, request: str, steps: Sequence[str], lessons: str
+    stage: Stage,
+    cast: Cast,
+    request: str,
+    steps: Sequence[str],
+    lessons: str,
+    *,
+    closing: bool = False,
 ) -> Flaw | None:
-    """What is wrong first; None when the judge, or without one the critic, says it is right."""
+    """What is wrong first; None when the judge, or without one the critic, says it is right.
+
+    ``closing``: nobody redoes it any more, so that the judge's word is enough.
+    """
     told, problem = _numbered(steps), ""
     if cast.get(JUDGE):
         words = stage.words("critic_refiner_curator.judge", request=request, steps=told)
@@ -103,6 +112,8 @@ async def _flaw(
         if await _converged(stage, verdict is not None and verdict.accept):
             return None
         problem = verdict.reason if verdict else ""
+        if closing:
+            return Flaw(1, problem)
     words = stage.words(
         "critic_refiner_curator.criticise",
         request=request,

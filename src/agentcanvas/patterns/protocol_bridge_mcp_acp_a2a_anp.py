@@ -60,9 +60,10 @@ class ProtocolBridge:
         results: list[str] = []
         lost: list[str] = []
         failed: list[str] = []
+        conversation = step_id(request, f"{first}/{await stage.now()}", 1)
         for number, other in enumerate(others):
             dialect = options.dialects[number % len(options.dialects)]
-            asked = await _asked(stage, first, other, request)
+            asked = await _asked(stage, first, other, request, conversation)
             wire, missing = await _cross(stage, asked, dialect, first)
             words = stage.words(f"{self.id}.hand_over", wire=wire, dialect=dialect)
             answer = await stage.ask(other, words)
@@ -83,16 +84,15 @@ class ProtocolBridge:
         return Outcome("answered", done=True, result=result)
 
 
-async def _asked(stage: Stage, first: str, other: str, request: str) -> Envelope:
+async def _asked(stage: Stage, first: str, other: str, request: str, conversation: str) -> Envelope:
     """The request as one message to one agent."""
-    time = format_ms(await stage.now())
     return Envelope(
-        id=step_id(request, f"{first}/{other}/{time}", 1),
+        id=step_id(conversation, other, 1),
         kind=Kind.TASK_ASSIGN,
-        time=time,
+        time=format_ms(await stage.now()),
         sender=AgentRef(first),
         recipient=AgentRef(other),
-        correlation_id=step_id(request, f"{first}/{time}", 1),
+        correlation_id=conversation,
         body=TaskAssign(task_id=f"for-{other}", input=Raw(msgspec.json.encode(request))),
     )
 
