@@ -77,12 +77,10 @@ bench: install ## Run the benchmarks (ARGS="protocol --quick" for one, quickly)
 lock: install ## Resolve the dependencies anew (ARGS=--upgrade for newer versions)
 	@tools/lock.sh $(ARGS)
 
-dev: install ## Say how to start working
-	@echo 'The environment is ready. Start working with:'
-	@echo '  . .venv/bin/activate'
-	@echo '  pytest tests/store -k writer    some of the tests'
-	@echo '  make fmt check                  all that CI asks for'
-	@echo 'CONTRIBUTING.md tells the rest.'
+dev: install ## Serve the page from its sources, over the API of a running agentcanvas serve
+	@echo 'Open the link of a running `agentcanvas serve` (port 7717) once, then'
+	@echo 'http://127.0.0.1:5173, which shows each change of ui/src at once. Ctrl-C ends it.'
+	@$(PAGE) dev
 
 clean: ## Remove .venv, caches and built files
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist

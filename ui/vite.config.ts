@@ -1,7 +1,9 @@
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
-// hatch_build.py says where the page goes; `npm run dev` speaks to a server on its usual port.
+const SERVER = "http://127.0.0.1:7717";
+
+// hatch_build.py says where the page goes; `make dev` speaks to a server on its usual port.
 export default defineConfig({
   plugins: [react()],
   build: {
@@ -10,6 +12,11 @@ export default defineConfig({
     assetsInlineLimit: 0,
   },
   worker: { format: "es" },
-  server: { proxy: { "/api": "http://127.0.0.1:7717" } },
+  server: {
+    host: "127.0.0.1",
+    port: 5173,
+    // A change must come from the server's own origin; the cookie of its link is the same for every port.
+    proxy: { "/api": { target: SERVER, changeOrigin: true, headers: { origin: SERVER } } },
+  },
   test: { include: ["src/**/*.test.ts"] },
 });

@@ -341,6 +341,8 @@ export const en = {
   "wait.answer": "Answer",
   "wait.resumeNow": "Resume",
   "run.tasks": "Tasks",
+  "run.earlierTasks": "{count} earlier",
+  "run.lastDiff": "Diff of the last applied change",
   "run.team": "Team",
   "run.noTasks": "No task was handed out yet.",
   "run.attempts": "{count} attempt|{count} attempts",

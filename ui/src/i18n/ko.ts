@@ -340,6 +340,8 @@ export const ko: Readonly<Record<keyof Catalogue, string>> = {
   "wait.answer": "답하기",
   "wait.resumeNow": "이어서 실행",
   "run.tasks": "작업",
+  "run.earlierTasks": "이전 {count}개",
+  "run.lastDiff": "마지막으로 적용한 변경 보기",
   "run.team": "팀",
   "run.noTasks": "아직 나눠 준 작업이 없습니다.",
   "run.attempts": "{count}번 시도",

@@ -340,6 +340,8 @@ export const zh: Readonly<Record<keyof Catalogue, string>> = {
   "wait.answer": "答复",
   "wait.resumeNow": "恢复",
   "run.tasks": "任务",
+  "run.earlierTasks": "更早的 {count} 项",
+  "run.lastDiff": "查看最后应用的更改",
   "run.team": "团队",
   "run.noTasks": "还没有分派任务。",
   "run.attempts": "{count} 次尝试",

@@ -1,9 +1,14 @@
 import { Play } from "lucide-react";
+import { useMemo } from "react";
 import { retry, useFeed, useProblem } from "../../api/feeds.ts";
 import { useRuns } from "../../api/queries.ts";
 import { useT } from "../../i18n/index.ts";
+import type { RunView as Run } from "../../model/run.ts";
 import { EmptyState, ErrorState, Skeleton } from "../../parts/States.tsx";
+import { type Action, useActions } from "../../shell/actions.ts";
 import { useCurrentRun } from "../../shell/current.ts";
+import { go } from "../../shell/route.ts";
+import { useShell } from "../../shell/state.ts";
 import { Side } from "./Side.tsx";
 import { Timeline } from "./Timeline.tsx";
 import { WaitingLine } from "./WaitingLine.tsx";
@@ -16,6 +21,7 @@ export default function RunView() {
   const feed = useFeed(runId);
   const problem = useProblem(runId);
   const { data } = useRuns();
+  useDecided(feed?.run ?? null, runId);
   if (feed && runId !== null) {
     return (
       <div className="run">
@@ -34,4 +40,37 @@ export default function RunView() {
     );
   }
   return <Skeleton />;
+}
+
+/** To the change that was applied last, and the way back from it. */
+function useDecided(run: Run | null, runId: string | null): void {
+  const t = useT();
+  const last = run?.tasks.findLast(({ status }) => status === "applied")?.taskId;
+  const actions = useMemo((): Action[] => {
+    const group = t("group.run");
+    const disabled = last === undefined ? t("undo.nothing") : undefined;
+    return [
+      {
+        id: "run.diff",
+        title: t("run.lastDiff"),
+        group,
+        keys: "d",
+        disabled,
+        run: () => {
+          if (last !== undefined) go({ view: "review", run: runId, args: { task: last } });
+        },
+      },
+      {
+        id: "run.undo",
+        title: t("undo.last"),
+        group,
+        keys: "z",
+        disabled,
+        run: () => {
+          if (last !== undefined && runId !== null) useShell.getState().ask({ type: "undo", runId, taskId: last });
+        },
+      },
+    ];
+  }, [t, last, runId]);
+  useActions(actions);
 }

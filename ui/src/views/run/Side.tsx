@@ -1,4 +1,5 @@
 import { ScrollText, Square } from "lucide-react";
+import { useState } from "react";
 import type { TaskStatus } from "../../api/types.ts";
 import { useT } from "../../i18n/index.ts";
 import type { RunView, TaskView, TurnView } from "../../model/run.ts";
@@ -47,16 +48,26 @@ function Ended({ run }: { run: RunView }) {
   );
 }
 
+/** The latest; a run may have thousands, and who looks for one finds it in the timeline. */
+const SHOWN_TASKS = 30;
+
 function Tasks({ run, runId }: Props) {
   const t = useT();
+  const [shown, setShown] = useState(SHOWN_TASKS);
+  const earlier = Math.max(0, run.tasks.length - shown);
   return (
     <section aria-labelledby="tasks">
       <h2 id="tasks">
         {t("run.tasks")} <span className="subtle">{t("run.taskCount", { count: run.tasks.length })}</span>
       </h2>
       {run.tasks.length === 0 && <p className="subtle">{t("run.noTasks")}</p>}
+      {earlier > 0 && (
+        <Button small look="ghost" onClick={() => { setShown(shown + 10 * SHOWN_TASKS); }}>
+          {t("run.earlierTasks", { count: earlier })}
+        </Button>
+      )}
       <ul className="tasks">
-        {run.tasks.map((task) => (
+        {run.tasks.slice(-shown).map((task) => (
           <Task key={task.taskId} task={task} run={run} runId={runId} />
         ))}
       </ul>
