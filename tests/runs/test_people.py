@@ -89,6 +89,22 @@ async def test_an_answer_is_on_record_before_anybody_acts_on_it(root: Path) -> N
         assert [(said.person, said.answer) for said in answered] == [("you", "apply: fine")]
 
 
+@pytest.mark.req("V1")
+async def test_what_is_followed_of_an_agent_ends_while_its_run_waits_for_a_person(
+    root: Path,
+) -> None:
+    async with engine_on(root, functions=CODER) as engine:
+        run_id = await engine.start(order(flow()))
+        followed = [each async for each in engine.transcript(run_id, follow=True)]
+        assert followed == [each async for each in engine.transcript(run_id)]
+        assert followed, "it has worked before it waits"
+        assert (await engine.state(run_id)).status is RunStatus.PARKED
+        await judged(engine, run_id, decision="apply", reason="fine")
+        assert [each async for each in engine.transcript(run_id, follow=True)][: len(followed)] == (
+            followed
+        )
+
+
 @pytest.mark.req("U2")
 async def test_comments_on_lines_reach_the_worker_with_the_verdict(root: Path) -> None:
     comment = {"path": "greeting.txt", "line": 1, "quote": "hello", "text": "Say it louder."}

@@ -172,6 +172,10 @@ class Engine:
         """Whether a run will do nothing more by itself."""
         if status is not RunStatus.PARKED:
             return status is not RunStatus.RUNNING
+        return await self._is_quiet(run_id)
+
+    async def _is_quiet(self, run_id: str) -> bool:
+        """Whether nobody of a run says anything until a person does."""
         running = self._running.get(run_id)
         if running is None:
             return True
@@ -180,12 +184,14 @@ class Engine:
     async def transcript(
         self, run_id: str, agent: str | None = None, *, after: int = 0, follow: bool = False
     ) -> AsyncIterator[TranscriptEntry]:
-        """What an agent, or every agent, said and did."""
+        """What an agent, or every agent, said and did; followed as ``events`` are."""
         store, stream = self._with.store, self._stream(run_id)
         agents = [agent] if agent is not None else await self._agents(run_id)
         seen = dict.fromkeys(agents, after)
         while True:
             head = store.head
+            # Asked first: what was said before it rested is then among what is read.
+            is_over = not follow or await self._is_quiet(run_id)
             found: list[TranscriptEntry] = []
             for name in agents:
                 said = transcripts.stream_of(stream, name)
@@ -194,7 +200,7 @@ class Engine:
                     found.append(TranscriptEntry(row.seq, name, transcripts.read(row)))
             for entry in sorted(found, key=lambda each: each.seq):
                 yield entry
-            if not follow or run_id not in self._running:
+            if is_over:
                 return
             await store.wait_beyond(head)
 

@@ -66,6 +66,7 @@ class Following:
         self._question: anyio.CancelScope | None = None
         self._stopping = False
         self._stopped = anyio.Event()
+        self._happened = anyio.Event()
         self._leaving = False
         self.view = RunView(run_id=run_id)
 
@@ -144,6 +145,8 @@ class Following:
 
     def _see(self, recorded: e.Recorded) -> None:
         self.view = after(self.view, recorded)
+        self._happened.set()
+        self._happened = anyio.Event()
         match recorded.event:
             case e.AnsweredByPerson(payload=answered):
                 self._sent.discard(answered.ask_id)
@@ -158,10 +161,18 @@ class Following:
         self._screen.show(self.view, recorded)
 
     async def _listen(self) -> None:
-        async with closing(self._office.transcript(self._run_id, follow=True)) as entries:
-            async for entry in entries:
-                self.view = heard(self.view, entry)
-                self._screen.show(self.view)
+        """Show what is said, and again whenever a run goes on that had rested."""
+        last = 0
+        while True:
+            seen = self.view.seq
+            said = self._office.transcript(self._run_id, after=last, follow=True)
+            async with closing(said) as entries:
+                async for entry in entries:
+                    last = entry.seq
+                    self.view = heard(self.view, entry)
+                    self._screen.show(self.view)
+            while self.view.seq == seen:
+                await self._happened.wait()
 
     # Questions ----------------------------------------------------------------------------------
 
