@@ -132,3 +132,41 @@ async def test_a_run_cut_off_within_a_part_goes_on_there(root: Path) -> None:
             pass
         state = await engine.state(run_id)
     assert (state.status, state.reason) == (RunStatus.DONE, "judge_decision: for")
+
+
+def log_of(root: Path) -> list[dict[str, Any]]:
+    (file,) = (root / ".agentcanvas" / "logs" / "solo").glob("*.jsonl")
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+@pytest.mark.req("V3")
+async def test_the_steps_of_the_log_are_numbered_from_one_on(root: Path) -> None:
+    flow = TEAM + DEBATE % ("eve", "sync: req_res")
+    await ran(root, flow, {"ann": "tabs", "bob": "spaces", "eve": FOR})
+    lines = log_of(root)
+    assert [line["event"] for line in lines] == ["configured", *["step"] * 6, "terminated"]
+    assert [line["step"] for line in lines if line["event"] == "step"] == [1, 2, 3, 4, 5, 6]
+    assert lines[-1]["reason"] == "judge_decision: for"
+
+
+@pytest.mark.req("V3", "I2")
+async def test_a_flow_may_want_no_steps_in_the_log(root: Path) -> None:
+    flow = TEAM + DEBATE % ("eve", "observability: {logs: false}")
+    await ran(root, flow, {"ann": "tabs", "bob": "spaces", "eve": FOR})
+    assert [line["event"] for line in log_of(root)] == ["configured", "terminated"]
+
+
+@pytest.mark.req("V3", "I2")
+async def test_logs_that_are_older_than_the_flow_wants_go_and_stay_away(root: Path) -> None:
+    flow = TEAM + DEBATE % ("eve", "observability: {retain_days: 2}")
+    replies = {"ann": "tabs", "bob": "spaces", "eve": FOR}
+    await ran(root, flow, replies)
+    (file,) = (root / ".agentcanvas" / "logs" / "solo").glob("*.jsonl")
+    old = file.with_name("2020-01-01.jsonl")
+    kept = file.with_name("mine.jsonl")
+    for path in (old, kept):
+        path.write_text("{}\n")
+    await ran(root, flow, replies)
+    assert file.exists()
+    assert kept.exists()
+    assert not old.exists()

@@ -82,6 +82,7 @@ def full_run(text: str = "Add a health endpoint") -> list[e.Recorded]:
         ("coder", e.MemberAsked, e.MemberQuestion("tester", text)),
         ("tester", e.MemberAnswered, e.MemberReply("coder", text)),
         ("coder", e.TeamPosted, e.PostedByMember(1, "api", text)),
+        ("engine", e.MessagePassed, e.Telling("coder", text, 3)),
         ("engine", e.Drew, e.Draw("i1/draw:1", "a", ("a", text), text)),
         ("coder", e.TaskAnswered, e.Answered("words", text)),
         ("engine", e.InteractionEnded, e.End("quality_gate: tests_passed", done=True)),

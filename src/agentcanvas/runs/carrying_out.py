@@ -47,6 +47,7 @@ from agentcanvas.runs.office import RunOrder
 from agentcanvas.runs.people import People, engine_of, mailbox_of
 from agentcanvas.runs.preparing import prepare
 from agentcanvas.runs.repertoire import Repertoire
+from agentcanvas.runs.retaining import days_kept, forget_old_logs
 from agentcanvas.runs.rules import rules_of
 from agentcanvas.runs.slots import Slots
 from agentcanvas.runs.stage import RunStage, Scope
@@ -319,6 +320,13 @@ class CarryingOut:
             warnings = [*self._picked.warnings, *missing, *self._with.advice(self._flow)]
             if warnings:
                 await context.logbook.write(*map(_warning, warnings))
+        await forget_old_logs(
+            self._with.store,
+            self._with.workspace / ".agentcanvas",
+            self._order.flow,
+            days_kept(self._interactions),
+            self._clock.now_ms(),
+        )
         await context.ground.recover()
         await context.ground.current()
         if self._flow.setup is not None and not self._order.plan_only:

@@ -247,8 +247,9 @@ class RunDesk:
         """The edge along which somebody is spoken to, if the flow draws one (D22)."""
         for edge in self._interaction.edges:
             if edge.target == to and by in ("", edge.source):
-                return Place(self._interaction.id, edge.id, edge.source)
-        return Place(self._interaction.id, speaker=by)
+                return Place(self._interaction.id, edge.id, edge.source, edge.observability.logs)
+        logged = self._interaction.observability.logs
+        return Place(self._interaction.id, speaker=by, logged=logged)
 
 
 def _settled(outcome: TurnOutcome) -> Settled:

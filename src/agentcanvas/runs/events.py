@@ -167,7 +167,10 @@ class ConfiguredInteraction(Wire, frozen=True):
 
 
 class TurnBegun(Wire, frozen=True):
-    """A message on its way to an agent; ``attempt`` is above 1 when an earlier one was cut off."""
+    """A message on its way to an agent; ``attempt`` is above 1 when an earlier one was cut off.
+
+    ``step`` numbers the lines of its interaction's log; 0 where the flow wants none.
+    """
 
     turn_id: str
     to: str
@@ -178,6 +181,7 @@ class TurnBegun(Wire, frozen=True):
     attempt: int = 1
     revision: int = 0
     generation: int | None = None
+    step: int = 0
 
 
 class Charge(Wire, frozen=True):
@@ -198,6 +202,7 @@ class TurnDone(Wire, frozen=True):
     task_id: str = ""
     duration_ms: int = 0
     charge: Charge | None = None
+    step: int = 0
 
 
 class Progress(Wire, frozen=True):
@@ -275,6 +280,14 @@ class Note(Wire, frozen=True):
 
     entry: str
     sources: tuple[str, ...] = ()
+
+
+class Telling(Wire, frozen=True):
+    """A message that needs no answer; ``step`` numbers the lines of its interaction's log."""
+
+    to: str
+    text: str
+    step: int = 0
 
 
 class Draw(Wire, frozen=True):
@@ -508,6 +521,12 @@ class TeamPosted(_Event, frozen=True, kw_only=True, tag="team_posted"):
     payload: PostedByMember
 
 
+class MessagePassed(_Event, frozen=True, kw_only=True, tag="message_passed"):
+    """An agent was told something that needs no answer."""
+
+    payload: Telling
+
+
 class Drew(_Event, frozen=True, kw_only=True, tag="drew"):
     """A tie or an order was settled by drawing."""
 
@@ -575,6 +594,7 @@ RunEvent = (
     | MemberAsked
     | MemberAnswered
     | TeamPosted
+    | MessagePassed
     | Drew
     | WarningGiven
     | WorkerTold

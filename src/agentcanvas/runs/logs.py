@@ -21,10 +21,14 @@ _INTERACTION = frozenset(
         e.InteractionEnded,
         e.TurnStarted,
         e.TurnEnded,
+        e.MessagePassed,
         e.ProposalSubmitted,
         e.ProposalReviewed,
         e.ProposalLanded,
     )
+)
+_STEPS = frozenset(
+    str(kind.__struct_config__.tag) for kind in (e.TurnStarted, e.TurnEnded, e.MessagePassed)
 )
 _NOT_IN_CARDS = frozenset({"interactionId", "edgeId"})
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -73,7 +77,7 @@ class InteractionLog:
 
     def path(self, event: Event) -> str | None:
         """One file a flow and day, in UTC."""
-        if event.kind not in _INTERACTION:
+        if event.kind not in _INTERACTION or (event.kind in _STEPS and not _step(event)):
             return None
         flow = event.stream.partition("/")[0]
         day = datetime.fromtimestamp(event.at_ms / 1000, UTC).strftime("%Y-%m-%d")
@@ -88,22 +92,44 @@ class InteractionLog:
             "interactionId": said.interaction_id or "",
             "edgeId": said.edge_id or "",
         }
-        return msgspec.json.encode(head | _interaction(said, event.seq))
+        return msgspec.json.encode(head | _interaction(said))
 
 
-def _interaction(event: e.RunEvent, step: int) -> dict[str, object]:
-    """What the log says of an event; ``step`` is a number that grows, not one without gaps."""
+class _Numbered(msgspec.Struct, frozen=True):
+    step: int = 0
+
+
+class _Line(msgspec.Struct, frozen=True):
+    payload: _Numbered
+
+
+def _step(event: Event) -> int:
+    """Which line of its interaction's log it is; 0 where the flow wants none."""
+    return msgspec.json.decode(event.body, type=_Line).payload.step
+
+
+def _interaction(event: e.RunEvent) -> dict[str, object]:
+    """What the log says of an event."""
     match event:
         case e.InteractionStarted(payload=configured):
             return {"event": "configured", "data": configured}
         case e.TurnStarted(payload=begun):
-            what = {"step": step, "from": event.actor, "to": begun.to}
+            what = {"step": begun.step, "from": event.actor, "to": begun.to}
             return {"event": "step", **what, "note": begun.text}
         case e.TurnEnded(payload=done):
-            what = {"step": step, "from": event.actor, "to": "engine"}
+            what = {"step": done.step, "from": event.actor, "to": "engine"}
             return {"event": "step", **what, "note": done.text or done.reason}
+        case e.MessagePassed(payload=said):
+            what = {"step": said.step, "from": event.actor, "to": said.to}
+            return {"event": "step", **what, "note": said.text}
         case e.InteractionEnded(payload=end):
             return {"event": "terminated", "reason": end.reason}
+        case _:
+            return _proposal(event)
+
+
+def _proposal(event: e.RunEvent) -> dict[str, object]:
+    match event:
         case e.ProposalSubmitted():
             return {"event": "proposal_created", "data": {"agentId": event.actor}}
         case e.ProposalReviewed(payload=review) if review.decision is Decision.REJECT:

@@ -308,6 +308,7 @@ _TEXTS: Final[dict[type, Callable[[Any, RunState], str]]] = {
     e.MemberAsked: lambda asked, state: f"{state.name_of(asked.to)}: {asked.text}",
     e.MemberAnswered: lambda reply, state: f"{state.name_of(reply.to)}: {reply.text}",
     e.TeamPosted: lambda posted, _: f"{posted.topic}: {posted.text}",
+    e.MessagePassed: lambda said, _: f"to {said.to}: {said.text}",
     e.Drew: lambda draw, _: f"{draw.choice} of {', '.join(draw.among)}: {draw.why}",
     e.WorkerTold: lambda told, _: f"{told.agent}: {told.text}",
     e.LimitReached: lambda limit, _: f"{limit.agent}: {limit.reason}",

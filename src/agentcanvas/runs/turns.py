@@ -6,6 +6,7 @@ answer that came meanwhile is used. What the answer means is left to the ``desk`
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
@@ -57,6 +58,8 @@ class Place(Struct, frozen=True):
     interaction_id: str = ""
     edge_id: str = ""
     speaker: str = ""
+    logged: bool = True
+    """Whether the interaction's log has a line for it."""
 
 
 class TurnSpec(Struct, frozen=True, kw_only=True):
@@ -144,7 +147,12 @@ class Turns:
         self._attempts: dict[str, _Attempt] = {}
         self._unheard: dict[str, list[str]] = {}
         """What people have said to an agent since its last turn began."""
+        self._lines: Counter[str] = Counter()
+        """How many lines the log of each interaction has."""
         for entry in before:
+            if isinstance(entry.event, e.TurnStarted | e.TurnEnded | e.MessagePassed):
+                name = entry.event.interaction_id or ""
+                self._lines[name] = max(self._lines[name], entry.event.payload.step)
             if isinstance(entry.event, e.TurnStarted):
                 begun = entry.event.payload
                 self._attempts[begun.turn_id] = _Attempt(
@@ -284,6 +292,7 @@ class Turns:
                 attempt=attempt.number,
                 revision=spec.revision,
                 generation=attempt.generation,
+                step=self._next_line(place),
             ),
         )
         events = [*also, begun] if attempt.number == 1 else [begun]
@@ -355,6 +364,7 @@ class Turns:
                 task_id=spec.task_id,
                 duration_ms=outcome.duration_ms,
                 charge=self._charge(spec, outcome.report),
+                step=self._next_line(spec.place),
             ),
         )
         step = self._journal.entry(spec.key, _request(spec), outcome)
@@ -374,8 +384,24 @@ class Turns:
             body=Broadcast(event="told", message=spec.message),
             timeout_ms=UNSET,
         )
-        post = await self._hub.prepare(self._engine, told)
-        await self._logbook.transact(lambda unit: unit.put(post))
+        place = spec.place
+        speaking = OnBehalfOf(place.speaker, place.edge_id or UNSET) if place.speaker else UNSET
+        post = await self._hub.prepare(self._engine, told, on_behalf_of=speaking)
+        said = e.MessagePassed(
+            actor=place.speaker or "engine",
+            provenance=e.Provenance.ORCHESTRATOR_TO_WORKER,
+            interaction_id=place.interaction_id or None,
+            edge_id=place.edge_id or None,
+            payload=e.Telling(spec.to, _shortened(spec.message), self._next_line(place)),
+        )
+        await self._logbook.record(Record(events=self._logbook.rows(said), post=post))
+
+    def _next_line(self, place: Place) -> int:
+        """The number of the next line in the log of an interaction; 0 where it has none."""
+        if not place.logged:
+            return 0
+        self._lines[place.interaction_id] += 1
+        return self._lines[place.interaction_id]
 
     def _limit_s(self, spec: TurnSpec) -> float | None:
         usual = self._limits_s.get(spec.to)

@@ -93,6 +93,7 @@ export interface TurnBegun {
   readonly attempt?: number;
   readonly revision?: number;
   readonly generation?: number | null;
+  readonly step?: number;
 }
 
 /** An agent was asked. */
@@ -123,6 +124,7 @@ export interface TurnDone {
   readonly taskId?: string;
   readonly durationMs?: number;
   readonly charge?: Charge | null;
+  readonly step?: number;
 }
 
 /** An agent has answered, or will not. */
@@ -479,6 +481,25 @@ export interface TeamPosted {
   readonly interactionId?: string | null;
   readonly edgeId?: string | null;
   readonly payload: PostedByMember;
+}
+
+/** A message that needs no answer; `step` numbers the lines of its interaction's log. */
+export interface Telling {
+  readonly to: string;
+  readonly text: string;
+  readonly step?: number;
+}
+
+/** An agent was told something that needs no answer. */
+export interface MessagePassed {
+  readonly event: "message_passed";
+  readonly actor: string;
+  readonly provenance: Provenance;
+  readonly usage?: Usage | null;
+  readonly parentRunId?: string | null;
+  readonly interactionId?: string | null;
+  readonly edgeId?: string | null;
+  readonly payload: Telling;
 }
 
 /** One of several, taken by the declared seed. */
@@ -1279,6 +1300,7 @@ export type RunEvent =
   | MemberAsked
   | MemberAnswered
   | TeamPosted
+  | MessagePassed
   | Drew
   | WarningGiven
   | WorkerTold

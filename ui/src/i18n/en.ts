@@ -317,6 +317,7 @@ export const en = {
   "item.limitHandedOver": "{name} has reached a limit, {to} goes on: {reason}",
   "item.told": "You say to {name}: {text}",
   "item.taskAnswered": "{task} answered: {summary}",
+  "item.messagePassed": "{name} to {to}: {text}",
   "item.drew": "Drew {choice}: {why}",
   "item.among": "Among",
   "item.cleaning": "Cleans up {count} old run: frees {size}; proposals stay|Cleans up {count} old runs: frees {size}; proposals stay",

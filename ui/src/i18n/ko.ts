@@ -316,6 +316,7 @@ export const ko: Readonly<Record<keyof Catalogue, string>> = {
   "item.limitHandedOver": "{name} 한도 도달, {to}이(가) 이어서 진행: {reason}",
   "item.told": "{name}에게 말함: {text}",
   "item.taskAnswered": "{task} 답변: {summary}",
+  "item.messagePassed": "{name} → {to}: {text}",
   "item.drew": "뽑음 {choice}: {why}",
   "item.among": "후보",
   "item.cleaning": "오래된 실행 {count}개 정리: {size} 확보, 제안은 유지",

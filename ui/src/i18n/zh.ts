@@ -316,6 +316,7 @@ export const zh: Readonly<Record<keyof Catalogue, string>> = {
   "item.limitHandedOver": "{name} 已达到限额，由 {to} 继续：{reason}",
   "item.told": "你对 {name} 说：{text}",
   "item.taskAnswered": "{task} 已答复：{summary}",
+  "item.messagePassed": "{name} → {to}：{text}",
   "item.drew": "抽取 {choice}：{why}",
   "item.among": "候选",
   "item.cleaning": "清理 {count} 个旧运行，释放 {size}；提案保留",

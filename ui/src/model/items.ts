@@ -284,6 +284,10 @@ function quiet(event: Recorded, name: Naming, t: Translate): Line | null {
       const { topic, text } = event.payload;
       return line(event, { icon: "note", text: t("item.posted", { name: name(event.actor), topic, text }) });
     }
+    case "message_passed": {
+      const { to, text } = event.payload;
+      return line(event, { icon: "ask", text: t("item.messagePassed", { name: name(event.actor), to: name(to), text }) });
+    }
     case "drew": {
       const { choice, among, why } = event.payload;
       const details = { label: t("item.among"), files: among };

@@ -151,6 +151,8 @@ def _told_of_notice(event: e.RunEvent, view: RunView) -> str:
             return f"The workspace has changed: {files(base.files)}"
         case e.Noted(payload=note):
             return f"Note: {one_line(note.entry)}"
+        case e.MessagePassed(actor=actor, payload=said):
+            return f"{one_line(actor, 40)} to {one_line(said.to, 40)}: {one_line(said.text)}"
         case e.Drew(payload=draw):
             return f"Drew {one_line(draw.choice, 40)}: {one_line(draw.why)}"
         case e.WorkerTold(payload=told):
