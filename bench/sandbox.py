@@ -1,13 +1,14 @@
 """Sandboxes: how fast one is made, made again, compared, and entered.
 
-The reference for making one is two ``cp -a`` (input/ and work/), for comparing it ``git diff
---no-index``, for entering it a plain process. Made again is: from the trees of one that is over, in
-which an agent has changed some files. Trees are not removed between rounds: ext4 is slow to
-give out inodes that were just freed, which would judge the disk.
+The reference for making one is two ``cp -a`` (input/ and work/), for four at once eight of them,
+for comparing it ``git diff --no-index``, for entering it a plain process. Made again is: from the
+trees of one that is over, in which an agent has changed some files. Trees are not removed between
+rounds: ext4 is slow to give out inodes that were just freed, which would judge the disk.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import statistics
 import subprocess
@@ -28,10 +29,14 @@ from agentcanvas.sandbox.generation import Generation, take_generation
 from agentcanvas.sandbox.pick import pick
 from agentcanvas.sandbox.prepare import Sandbox, prepare_sandbox, retire_sandbox
 from agentcanvas.sandbox.process import start_confined
+from agentcanvas.sandbox.trees import shares_blocks
 from bench.harness import Contender, Contest, Figure, at_most, times_better
 
 CHANGED = 20
 STARTS = 5
+AGENTS = 4
+SHARING = "BENCH_SHARED_BLOCKS"
+"""Names a folder on a disk whose copies share their blocks."""
 
 RATIO = Figure("of two cp -a", better="lower")
 MILLISECONDS = Figure("ms", better="lower")
@@ -45,8 +50,10 @@ def contests(*, quick: bool) -> Iterator[Contest]:
     with tempfile.TemporaryDirectory(prefix="bench-sandbox-") as folder:
         original, workspace = Path(folder, "original"), Path(folder, "workspace")
         fill(original, files)
-        subprocess.run(["cp", "-a", original, workspace], check=True)
+        copy(original, workspace)
         yield preparing(original, workspace, files)
+        yield together(original, files)
+        yield from on_shared_blocks(original)
         yield comparing(workspace, files)
         yield from entering(Path(folder, "view"))
 
@@ -100,8 +107,7 @@ class Preparing:
     def copy_twice(self) -> None:
         """Do what a simple sandbox would do."""
         for _ in range(2):
-            target = self.original.with_name(f"copy{next(self.copies)}")
-            subprocess.run(["cp", "-a", self.original, target], check=True)
+            copy(self.original, self.original.with_name(f"copy{next(self.copies)}"))
 
 
 async def recycling(workspace: Path, sandbox: Sandbox) -> float:
@@ -136,6 +142,75 @@ def preparing(original: Path, workspace: Path, files: int) -> Contest:
         note="prepare: input/ and work/ on a generation; recycled: from trees of the pool; "
         "first of a run: freezing it included",
     )
+
+
+def together(original: Path, files: int) -> Contest:
+    """Hold the first sandboxes of four agents against eight copies."""
+    turns = count()
+
+    async def ratio() -> float:
+        turn = next(turns)
+        workspace = original.with_name(f"together{turn}")
+        copy(original, workspace)
+        reference = seconds_of(partial(copies, original, turn)) if turn % 2 else 0.0
+        begun = time.perf_counter()
+        base = await take_generation(workspace, next(runs))
+        async with anyio.create_task_group() as tasks:
+            for number in range(AGENTS):
+                tasks.start_soon(prepare_sandbox, base, f"coder-{number}")
+        ours = time.perf_counter() - begun
+        return ours / (reference or seconds_of(partial(copies, original, turn)))
+
+    return Contest(
+        name=f"the first sandboxes of {AGENTS} agents, {files:,} files",
+        figure=Figure(f"of {2 * AGENTS} cp -a", better="lower"),
+        contenders=[Contender("freeze and prepare", ratio, bar=at_most(0.6))],
+        note="freezing included; the pool is empty",
+    )
+
+
+def copy(source: Path, target: Path, *options: str) -> None:
+    """Copy a tree as a person would."""
+    subprocess.run(["cp", "-a", *options, source, target], check=True)
+
+
+def copies(original: Path, turn: int) -> None:
+    """Do what a simple sandbox would do for each agent."""
+    for number in range(2 * AGENTS):
+        copy(original, original.with_name(f"plain{turn}-{number}"))
+
+
+def on_shared_blocks(original: Path) -> Iterator[Contest]:
+    """Weigh a sandbox where copies share their blocks; nothing to hold where they do not."""
+    folder = Path(os.environ.get(SHARING, original.parent))
+    if not shares_blocks(folder):
+        print(f"skipped: disk use with shared blocks, because {folder} has none; name a folder")
+        print(f"on XFS or btrfs: {SHARING}=/mnt/xfs make bench ARGS=sandbox")
+        return
+    turns = count()
+
+    async def ratio() -> float:
+        with tempfile.TemporaryDirectory(prefix=f"shared{next(turns)}-", dir=folder) as name:
+            workspace = Path(name, "workspace")
+            before = used(folder)
+            copy(original, workspace, "--reflink=never")
+            one = used(folder) - before
+            before = used(folder)
+            await prepare_sandbox(await take_generation(workspace, next(runs)), "coder")
+            return (used(folder) - before) / (2 * one)
+
+    yield Contest(
+        name="the disk that a sandbox takes where copies share their blocks",
+        figure=Figure("of two copies", better="lower"),
+        contenders=[Contender("freeze and prepare", ratio, bar=at_most(0.1))],
+    )
+
+
+def used(folder: Path) -> int:
+    """Count the bytes that are taken on a disk."""
+    os.sync()
+    status = os.statvfs(folder)
+    return (status.f_blocks - status.f_bfree) * status.f_frsize
 
 
 def comparing(workspace: Path, files: int) -> Contest:
