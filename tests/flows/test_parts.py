@@ -83,6 +83,14 @@ def test_params_of_others_are_left_alone() -> None:
     assert flow(debate("critic", "    data: {params: {task_template: x, seed: 3}}\n")).errors == ()
 
 
+def test_a_slip_of_the_pen_in_a_param_is_told_and_other_words_are_not() -> None:
+    checked = flow(debate("critic", "    data: {params: {varient: judge, ticket: 7}}\n"))
+    assert checked.errors == ()
+    (problem,) = [each for each in checked.problems if each.rule is Rule.PARAMS]
+    assert problem.sentence == "varient is no option of debate_judge and has no effect"
+    assert problem.suggestion == "did you mean variant?"
+
+
 def test_a_verification_needs_somebody_to_do_it() -> None:
     words = "    data: {verification: [critic_loop], params: {critic: nobody}}\n"
     problem = error(flow(debate("critic", words)))

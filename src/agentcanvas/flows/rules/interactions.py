@@ -19,6 +19,7 @@ from agentcanvas.flows.settle import (
     CHECKERS,
     CRITIC,
     RATE_LIMIT,
+    RETENTION,
     bound_roles,
     parts_of,
     said_of,
@@ -27,6 +28,23 @@ from agentcanvas.flows.settle import (
 
 # What an edge may not say differently from its interaction (D21), beside params.
 _SHARED = ("topology", "termination", "intent", "verification", "sources")
+
+
+_OF_ANY_PATTERN = frozenset(
+    {
+        "task_template",
+        "seed",
+        *RETENTION,
+        RATE_LIMIT,
+        "on_rate_limit",
+        CRITIC,
+        CHECKERS,
+        "critic_rounds",
+        "verify_metric",
+    }
+)
+"""Params that are not the pattern's but the engine's."""
+_UNLIKE = "unlike anything"
 
 
 def interactions(scene: Scene) -> Iterator[Problem]:
@@ -163,6 +181,12 @@ def _params(pointer: str, each: Interaction, info: PatternInfo) -> Iterator[Prob
         sentence = f"{info.id} cannot take params.{name}: {what}"
         advice = f"see: agentcanvas pattern show {info.id}"
         yield Problem(Rule.PARAMS, sentence, advice, _where(pointer, each, name))
+    # Params may hold what a flow keeps there for itself, so only a slip of the pen is told.
+    for name in sorted(said_of(each).params.keys() - fields - _OF_ANY_PATTERN):
+        advice = did_you_mean(name, fields | _OF_ANY_PATTERN, _UNLIKE)
+        if advice is not _UNLIKE:
+            sentence = f"{name} is no option of {info.id} and has no effect"
+            yield warning(Rule.PARAMS, sentence, advice, _where(pointer, each, name))
 
 
 def _verified(
