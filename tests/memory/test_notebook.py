@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,19 @@ def test_the_same_step_notes_once_however_often_it_is_carried_out(tmp_path: Path
     before = (tmp_path / "memory" / "2026-02-19.md").read_bytes()
     noted(tmp_path, "one", "two")
     assert (tmp_path / "memory" / "2026-02-19.md").read_bytes() == before
+
+
+def test_runs_that_note_at_the_same_time_do_not_mix(tmp_path: Path) -> None:
+    def one(number: int) -> None:
+        Notebook(tmp_path).note(f"entry {number}", [], key=str(number), now_ms=NOON_MS)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(one, range(40)))
+    text = (tmp_path / "memory" / "2026-02-19.md").read_text()
+    assert text.count("# 2026-02-19") == 1
+    assert sorted(re.findall(r"^- (entry \d+) <!--", text, re.MULTILINE)) == sorted(
+        f"entry {number}" for number in range(40)
+    )
 
 
 def test_what_people_wrote_stays_and_is_recalled_too(tmp_path: Path) -> None:

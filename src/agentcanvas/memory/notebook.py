@@ -7,6 +7,7 @@ is people's, and stays as it is. Nothing is read or written through a link.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
@@ -87,6 +88,7 @@ class Notebook:
         if path.parent.is_symlink():
             raise ResourceError(f"{path.parent} is a link and is not followed; remove it.")
         with os.fdopen(os.open(path, _NEW, 0o644), "r+b", buffering=0) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # until it is closed; another run may note as well
             there = file.read()
             if mark.encode() in there:
                 return
