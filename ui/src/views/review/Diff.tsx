@@ -51,8 +51,11 @@ export function Diff({ reviewed, ref }: Props) {
   const reveal = useCallback(
     (index: number, focus = true) => {
       setCursor(rows[index]?.key ?? null);
-      const shown = rows[index];
-      virtual.scrollToIndex(shown?.kind === "file" ? index : Math.max(0, index), { align: shown?.kind === "line" || shown?.kind === "pair" ? "auto" : "start" });
+      const kind = rows[index]?.kind;
+      if (kind === "file") {
+        // A heading is what stays in sight; it needs no room above it for another one.
+        virtual.scrollToOffset((virtual.getOffsetForIndex(index, "start")?.[0] ?? 0) + STICKY_PX);
+      } else virtual.scrollToIndex(index, { align: kind === "line" || kind === "pair" ? "center" : "start" });
       if (focus) scroller.current?.focus({ preventScroll: true });
     },
     [rows, setCursor, virtual],

@@ -8,6 +8,8 @@ import { Severity } from "./Severity.tsx";
 import { Words } from "../../parts/Words.tsx";
 import type { Reviewed } from "./reviewed.ts";
 
+const ROOM_MS = 50;
+
 /** What is said about a line: findings of reviewers, and the person's own comments. */
 export function Thread({ place, reviewed }: { place: Place; reviewed: Reviewed }) {
   const t = useT();
@@ -78,7 +80,13 @@ function Editor({ reviewed }: { reviewed: Reviewed }) {
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
     field.current?.focus({ preventScroll: true });
-    field.current?.scrollIntoView({ block: "nearest" });
+    // Its height is known once it was drawn, and the rows below have made room.
+    const timer = setTimeout(() => {
+      field.current?.closest(".thread")?.scrollIntoView({ block: "nearest" });
+    }, ROOM_MS);
+    return () => {
+      clearTimeout(timer);
+    };
   }, []);
   if (!writing) return null;
   const { place, quote, id } = writing;

@@ -87,7 +87,8 @@ export function useReviewed(which: Which, wanted: number | undefined, names: Nam
   const { split } = useLook();
 
   const [compared, compare] = useState<{ readonly attempt: number; readonly since: number | null } | null>(null);
-  const since = sinceOf(attempt, isLatest, desk.before, compared);
+  const canSay = isLatest && proposal?.askId != null;
+  const since = sinceOf(attempt, canSay, desk.before, compared);
   const earlier = usePatch(which, since ?? undefined);
   const [folded, setFolded] = useState<ReadonlySet<string>>(new Set());
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
@@ -106,7 +107,6 @@ export function useReviewed(which: Which, wanted: number | undefined, names: Nam
   const rows = useMemo(() => rowsOf(files, { split, folded, threads, opened }), [files, split, folded, threads, opened]);
   const places = useMemo(() => new Map(rows.map((row, index) => [row.key, index])), [rows]);
   const cursor = cursorKey === null ? -1 : (places.get(cursorKey) ?? -1);
-  const canSay = isLatest && proposal?.askId != null;
 
   // Looking at it is what "since I looked" means; the first look at an attempt offers what is new.
   const looked = desk.looked;
@@ -207,12 +207,12 @@ export function useReviewed(which: Which, wanted: number | undefined, names: Nam
 /** As chosen, or else what is new to this person. */
 function sinceOf(
   attempt: number | undefined,
-  isLatest: boolean,
+  waits: boolean,
   before: number,
   compared: { readonly attempt: number; readonly since: number | null } | null,
 ): number | null {
   if (attempt === undefined) return null;
-  const since = compared?.attempt === attempt ? compared.since : isLatest ? before : null;
+  const since = compared?.attempt === attempt ? compared.since : waits ? before : null;
   return since !== null && since > 0 && since < attempt ? since : null;
 }
 
