@@ -20,7 +20,7 @@ test("lines are numbered on both sides", () => {
 test("only the words that differ are marked", () => {
   const [hunk] = one(textPatch("a", BUCKET)).hunks;
   if (!hunk) throw new Error();
-  const shown = linesOf(hunk).map(({ index, text }) => (marksOf(hunk).get(index) ?? []).map((mark) => text.slice(mark.start, mark.end)));
+  const shown = linesOf(hunk).map((line) => marksOf(hunk, line).map((mark) => line.text.slice(mark.start, mark.end)));
   expect(shown.slice(3, 8)).toEqual([[], ["time"], ["float(", ")"], ["monotonic"], []]);
 });
 

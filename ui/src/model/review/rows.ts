@@ -160,6 +160,8 @@ function blockAt(lines: readonly Line[], start: number): Block {
 
 /** The lines of a hunk with their numbers. */
 export function linesOf(hunk: Hunk): readonly Line[] {
+  const known = lined.get(hunk);
+  if (known) return known;
   const lines: { -readonly [K in keyof Line]: Line[K] }[] = [];
   let old = hunk.oldCount ? hunk.oldStart : hunk.oldStart + 1;
   let fresh = hunk.newCount ? hunk.newStart : hunk.newStart + 1;
@@ -173,29 +175,45 @@ export function linesOf(hunk: Hunk): readonly Line[] {
     else if (sign === "+") lines.push({ sign, text, index, old: 0, fresh: fresh++ });
     else lines.push({ sign: " ", text, index, old: old++, fresh: fresh++ });
   }
+  lined.set(hunk, lines);
   return lines;
 }
 
-/** What differs in each changed line from the one it was or became; for the hunks that are drawn. */
-export function marksOf(hunk: Hunk): ReadonlyMap<number, readonly Span[]> {
-  const known = drawn.get(hunk);
+/** What differs in a changed line from the one it was or became: only for the lines that are drawn. */
+export function marksOf(hunk: Hunk, line: Line): readonly Span[] {
+  const known = marked.get(line);
   if (known) return known;
-  const marks = new Map<number, readonly Span[]>();
+  const partner = linesOf(hunk)[partnersOf(hunk).get(line.index) ?? -1];
+  if (!partner) return NO_MARKS;
+  const [before, after] = line.sign === "-" ? [line, partner] : [partner, line];
+  const { old, fresh } = wordMarks(before.text, after.text);
+  marked.set(before, old);
+  marked.set(after, fresh);
+  return line.sign === "-" ? old : fresh;
+}
+
+/** For each changed line, by its place, the one it was or became. */
+function partnersOf(hunk: Hunk): ReadonlyMap<number, number> {
+  const known = partnered.get(hunk);
+  if (known) return known;
+  const partners = new Map<number, number>();
   const lines = linesOf(hunk);
   for (let at = 0; at < lines.length; ) {
     const { removed, added } = blockAt(lines, at);
     for (const [left, right] of aligned(texts(removed), texts(added))) {
       const [before, after] = [removed[left], added[right]];
       if (!before || !after) continue;
-      const { old, fresh } = wordMarks(before.text, after.text);
-      marks.set(before.index, old);
-      marks.set(after.index, fresh);
+      partners.set(before.index, after.index);
+      partners.set(after.index, before.index);
     }
     at += Math.max(1, removed.length + added.length);
   }
-  drawn.set(hunk, marks);
-  return marks;
+  partnered.set(hunk, partners);
+  return partners;
 }
 
-const drawn = new WeakMap<Hunk, ReadonlyMap<number, readonly Span[]>>();
+const NO_MARKS: readonly Span[] = [];
+const lined = new WeakMap<Hunk, readonly Line[]>();
+const marked = new WeakMap<Line, readonly Span[]>();
+const partnered = new WeakMap<Hunk, ReadonlyMap<number, number>>();
 const texts = (lines: readonly Line[]): readonly string[] => lines.map(({ text }) => text);

@@ -177,7 +177,7 @@ function Code({ line, hunk, path }: { line: Line; hunk: Hunk; path: string }) {
   const isLong = line.text.length > LONGEST_DRAWN;
   // Git's files end their lines with LF; a CR before it shows only where something changed.
   const text = (line.sign === " " ? line.text.replace(/\r$/, "") : line.text).slice(0, LONGEST_DRAWN);
-  const marks = line.sign === " " ? [] : (marksOf(hunk).get(line.index) ?? []);
+  const marks = line.sign === " " ? [] : marksOf(hunk, line);
   return (
     <code className="code" dir="ltr">
       {painted(text, tokens, marks).map((brush, index) => {
