@@ -225,9 +225,10 @@ class FakeOffice:
         )
 
     async def patch(self, run_id: str, task_id: str, attempt: int | None = None) -> bytes:
-        del attempt
         if task_id not in fold(self._run(run_id).log).tasks:
             raise NotFound(f"{task_id} has proposed nothing.")
+        if attempt is not None and attempt > 1:
+            raise NotFound(f"{task_id} has no attempt {attempt}; it has 1 to 1.")
         return PATCH
 
     async def file(

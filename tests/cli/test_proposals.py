@@ -74,6 +74,17 @@ def test_a_task_is_shown_also_when_it_is_decided(desk: Desk) -> None:
     assert "Decide" not in result.stdout
 
 
+@pytest.mark.req("U2")
+def test_an_earlier_attempt_is_shown_by_its_number(desk: Desk) -> None:
+    office = FakeOffice(propose(Played()))
+    shown = desk.give(office, "proposals", "task-1", "--attempt", "1")
+    assert "+    return [part.strip()" in shown.output
+    gone = desk.give(office, "proposals", "task-1", "--attempt", "7")
+    assert (gone.exit_code, "has no attempt 7; it has 1 to 1" in gone.output) == (1, True)
+    all_of_them = desk.give(office, "proposals", "--attempt", "1")
+    assert (all_of_them.exit_code, "about one task" in all_of_them.output) == (2, True)
+
+
 def test_stat_counts_lines_by_file(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fake, "PATCH", RISKY)
     result = desk.give(FakeOffice(propose(Played())), "proposals", "--stat")
@@ -102,7 +113,7 @@ def test_secrets_and_files_that_run_are_pointed_out_and_not_repeated(
 def test_proposals_that_meet_are_named(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     office = FakeOffice(two_reviews(Played()))
 
-    async def patch(run_id: str, task_id: str) -> bytes:
+    async def patch(run_id: str, task_id: str, attempt: int | None = None) -> bytes:
         sound = fake.PATCH.replace(b"-1,3 +1,3", b"-1,2 +1,2")
         return sound.replace(b"part.strip()", task_id.encode()).replace(
             b"2222222", b"222222" + task_id[-1:].encode()

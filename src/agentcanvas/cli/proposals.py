@@ -81,6 +81,10 @@ def proposals(
     stat: Annotated[
         bool, typer.Option("--stat", help="Files and numbers of lines instead of the diff.")
     ] = False,
+    attempt: Annotated[
+        int | None,
+        typer.Option("--attempt", metavar="N", min=1, help="An earlier attempt at one task."),
+    ] = None,
     all_: Annotated[
         bool, typer.Option("--all", "-a", help="Also those that are decided already.")
     ] = False,
@@ -98,9 +102,11 @@ def proposals(
 
     async def work(office: Office) -> int:
         run_id, task_id = await _meant(office, run, task)
+        if attempt is not None and task_id is None:
+            raise misused("--attempt is about one task: agentcanvas proposals RUN TASK --attempt 1")
         wanted = [
             each
-            async for each in _proposed(office, run_id)
+            async for each in _proposed(office, run_id, task_id, attempt)
             if (task_id is None and (all_ or each.task.status in _WAITING))
             or each.task.task_id == task_id
         ]
@@ -135,14 +141,19 @@ async def _meant(
     return run_id, task
 
 
-async def _proposed(office: Office, run_id: str | None) -> AsyncIterator[_Proposed]:
+async def _proposed(
+    office: Office, run_id: str | None, task_id: str | None, attempt: int | None
+) -> AsyncIterator[_Proposed]:
     """Each task that has a change, of one run or of all, the newest first."""
     runs = [run_id] if run_id else [run.run_id for run in await office.runs()]
     for each in runs:
         for task in (await office.state(each)).tasks.values():
+            wanted = attempt if task.task_id == task_id else None
             try:
-                patch = await office.patch(each, task.task_id)
+                patch = await office.patch(each, task.task_id, wanted)
             except NotFound:
+                if wanted is not None:
+                    raise
                 continue
             yield _Proposed(each, task, patch)
 
