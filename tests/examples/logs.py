@@ -23,7 +23,7 @@ _WITHIN = re.compile(r"/play_all:\d+/([^/]+)")
 
 
 async def log_of(store: Store, stream: str, flow: Path) -> Log:
-    """What happened in the one interaction of a run, without messages that nobody answers."""
+    """What happened in the one interaction of a run; whoever subscribed to what is not in it."""
     rows: list[Event] = []
     while page := await store.events(after=rows[-1].seq if rows else 0, stream=stream):
         rows += page
@@ -65,6 +65,8 @@ def _event(event: e.RunEvent, ends: dict[str, e.TurnDone]) -> Iterator[Said]:
                 Fate.DONE if end.ok else Fate.FAILED,
                 within="/".join(_WITHIN.findall(turn.turn_id)),
             )
+        case e.MessagePassed(payload=told):
+            yield Said("route", 0, told.to, told.text)
         case e.Noted(payload=note):
             yield Said("note", 0, text=note.entry, reply=", ".join(note.sources))
 
