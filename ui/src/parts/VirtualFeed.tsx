@@ -38,6 +38,7 @@ export function VirtualFeed<Row>(props: Props<Row>) {
   const { rows, keyOf, sizeOf, draw, label, count, onNearTop, busy = false, ref, keys } = props;
   const t = useT();
   const scroller = useRef<HTMLDivElement>(null);
+  const reached = useRef(false);
   const [left, setLeft] = useState<number | null>(null);
   // eslint-disable-next-line react-hooks/incompatible-library -- nothing here is compiled or memoised around it
   const virtual = useVirtualizer({
@@ -69,6 +70,9 @@ export function VirtualFeed<Row>(props: Props<Row>) {
     const box = scroller.current;
     if (!box) return;
     const atEnd = box.scrollHeight - box.clientHeight - box.scrollTop <= NEAR_PX;
+    // It begins at its end; what is scrolled before that is not the reader's doing.
+    if (!reached.current && !atEnd) return;
+    reached.current = true;
     setLeft((before) => (atEnd ? null : (before ?? count)));
     if (box.scrollTop < EARLIER_PX) onNearTop?.();
   }
