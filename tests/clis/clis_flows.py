@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from agentcanvas.app.clis import adapter_of
 from agentcanvas.app.team import RunResult, run_flow
 from agentcanvas.protocol.person import PersonAsk
 from agentcanvas.sandbox.pick import pick
@@ -178,3 +179,22 @@ async def test_the_shell_of_an_agent_sees_no_key(
     assert b"PATH=" in found
     assert KEY.encode() not in found
     assert os.environ[KEY_ENV] == KEY
+
+
+SPEAK_MCP = [cli for cli in EVERY if adapter_of(cli).facts.speaks_mcp]
+
+
+@pytest.mark.parametrize("cli", SPEAK_MCP)
+async def test_a_tool_of_the_team_is_used_by_a_real_cli(
+    cli: str, need: Need, model: ModelServer, workspace: Path
+) -> None:
+    need(cli)
+    path = await inside(workspace, "one.txt")
+    agents = [member("planner", "orchestrator", cli, model), member("coder", "worker", cli, model)]
+    flow = write_flow(workspace, agents, "person")
+    posted = json.dumps({"topic": "greeting", "text": f"said by {cli}"})
+    request = plan(("one", "coder", f"TOOL post_to_board {posted}\nWRITE {path} one"))
+    result = await run_flow(flow, request, workspace=workspace, answer=lambda _: "apply")
+    assert result.done, told(result, workspace)
+    assert '"event":"team_posted"' in transcripts(workspace), told(result, workspace)
+    assert f"said by {cli}" in transcripts(workspace)

@@ -3,6 +3,7 @@
 One directive a line, wherever in the last message of the user that holds any:
 
     WRITE path text       EDIT path old => new      READ path      SHELL command
+    TOOL name {"a": 1}    a tool by the end of its name, with these arguments
     SAY text              SLEEP seconds             HANG           ERROR status words
 
 ``\\n`` inside a text is a line break. When all steps are done the answer is
@@ -18,9 +19,10 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 _DIRECTIVE = re.compile(
-    r"^[\s\"'>]*(WRITE|EDIT|READ|SHELL|SAY|SLEEP|HANG|ERROR)(?:[ \t]+(.*?))?[\s\"]*$", re.MULTILINE
+    r"^[\s\"'>]*(WRITE|EDIT|READ|SHELL|TOOL|SAY|SLEEP|HANG|ERROR)(?:[ \t]+(.*?))?[\s\"]*$",
+    re.MULTILINE,
 )
-_STEPS = {"WRITE", "EDIT", "READ", "SHELL"}
+_STEPS = {"WRITE", "EDIT", "READ", "SHELL", "TOOL"}
 
 
 class Step(NamedTuple):
@@ -173,6 +175,9 @@ class Call(NamedTuple):
 
 def call_for(step: Step, tools: Tools) -> Call | None:
     """The client's own tool for a step, its arguments filled in."""
+    if step.kind == "TOOL":
+        found = next((name for name in tools if name.endswith(step.path)), None)
+        return Call(found, tools[found][0], json.loads(step.text)) if found else None
     plain = {name.rpartition("__")[2].rpartition(".")[2].lower(): name for name in tools}
     for wanted in (*_NAMES[step.kind], *_NAMES["SHELL"]):
         for short, name in plain.items():

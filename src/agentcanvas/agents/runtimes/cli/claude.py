@@ -57,6 +57,8 @@ def invoke(ask: Ask) -> Invocation:
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_AUTOUPDATER": "1",
         "CLAUDE_CODE_MAX_RETRIES": str(ask.retries),
+        # It hides the tools of MCP servers until it searches for them; ours are few.
+        "ENABLE_TOOL_SEARCH": "false",
     }
     if ask.confined:
         env["IS_SANDBOX"] = "1"

@@ -60,6 +60,8 @@ def invoke(ask: Ask) -> Invocation:
         "model": {"generationConfig": {"maxRetries": 0}},
     }
     if ask.servers:
+        # It hides the tools of MCP servers until it searches for them; ours are few.
+        settings["tools"] = {"exclude": ["tool_search", "tool_call"]}
         settings["mcpServers"] = {
             name: {**server, "trust": True}
             for name, server in servers_as_json(ask.servers, url="httpUrl", kind="").items()
