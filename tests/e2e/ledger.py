@@ -145,6 +145,19 @@ def first_lines() -> list[str]:
     return text.splitlines()
 
 
+def rival(turn: Turn) -> str:
+    """Change the line that the other one changes, too."""
+    path = tree_of(turn) / "settings.ini"
+    path.write_text(path.read_text().replace("option_2 = 2", f"option_2 = {turn.agent_id}"))
+    return f"The second option is {turn.agent_id}'s."
+
+
+def lock_file(turn: Turn) -> str:
+    """A file that nobody reads."""
+    (tree_of(turn) / "all.lock").write_text("".join(f"package {n}\n" for n in range(31_000)))
+    return "A lock file of many lines."
+
+
 PYTHON = {"kind": "python", "call": "tests.chaos.driving:unused"}
 
 
@@ -177,6 +190,32 @@ def flow(*, reviewed_by: str = "person", check: str = "true") -> str:
                 "reviewer": reviewed_by,
                 "max_iterations": 1 if reviewed_by != "person" else 3,
             },
+            "budgets": {"turns": 20, "minutes": 60},
+        }
+    )
+
+
+def rivals() -> str:
+    """Two coders side by side, who know nothing of each other."""
+    return json.dumps(
+        {
+            "version": 0.2,
+            "agents": [
+                {"id": name, "name": name.capitalize(), "role": "worker", "runtime": PYTHON}
+                for name in ("ada", "ben")
+            ],
+            "interactions": [
+                {
+                    "id": f"work-{name}",
+                    "patternId": "manager_worker",
+                    "roles": {"worker": [name]},
+                    "data": {"termination": [{"type": "max_rounds", "rounds": 1}]},
+                    "tasks": [{"id": name, "agent": name, "description": "Set the second option"}],
+                    "after": [],
+                }
+                for name in ("ada", "ben")
+            ],
+            "review": {"reviewer": "person"},
             "budgets": {"turns": 20, "minutes": 60},
         }
     )
@@ -218,7 +257,7 @@ async def proposed(
     by: Callable[[Turn], str] = coder,
 ) -> AsyncIterator[Served]:
     """A run whose first proposal waits for a verdict."""
-    functions = {"coder": by, "critic": critic}
+    functions = {"coder": by, "critic": critic, "ada": by, "ben": by}
     async with open_engine(ledger(root), functions=functions) as (engine, store):
         order = RunOrder(
             flow="limits",

@@ -164,6 +164,64 @@ async def test_seen_marks_outlive_a_reload_and_fall_when_the_file_changes(
         await on(page.wait_for_text, ".file-head .badge", "Changed")
 
 
+async def test_proposals_that_change_the_same_lines_are_told_in_the_queue(
+    page: Page, built_page: Path, tmp_path: Path
+) -> None:
+    async with proposed(
+        tmp_path / "l", built_page, flow_text=ledger.rivals(), by=ledger.rival
+    ) as served:
+        await opened(page, served)
+        await on(page.wait_for_text, ".queue-row[data-task=ada] .badge", "ben, 1 file")
+        await on(page.wait_for_text, ".queue-row[data-task=ben] .badge", "ada, 1 file")
+        await on(page.wait_for_text, ".safety", "Overlaps with ben: settings.ini")
+        await keys(page, "]")
+        await on(page.wait_for_text, "#proposal-title", "ben's")
+        await keys(page, "a Enter")
+        await on(page.wait_for_text, ".queue-row[data-task=ben] .badge", "Applied")
+        await keys(page, "[")
+        await on(page.wait_for_text, ".safety", "Conflicts with what is in the workspace")
+        await on(page.wait_for_text, ".objections", "It cannot land: settings.ini")
+
+
+async def test_a_file_of_very_many_lines_waits_and_pictures_stand_beside_each_other(
+    page: Page, built_page: Path, tmp_path: Path
+) -> None:
+    def both(turn: Turn) -> str:
+        ledger.first(tree_of(turn))
+        return ledger.lock_file(turn)
+
+    async with proposed(tmp_path / "l", built_page, by=both) as served:
+        await opened(page, served)
+        loaded = (
+            "[...document.querySelectorAll('.content-side img')].map((one) => one.naturalWidth)"
+        )
+        await on(page.wait_for, f"{loaded}.join() === '24,24'")
+        await keys(page, "p p p p p p")
+        await on(page.click, ".tree-name[title='all.lock']")
+        await on(page.wait_for_text, ".content-note", "31,000 lines")
+        await on(page.click, ".content-note .button")
+        await on(page.wait_for_text, ".diff-line .code", "package 7")
+        assert await on(page.look, "document.querySelectorAll('.diff *').length") < 2000
+        assert page.complaints == []
+
+
+@pytest.mark.req("U5")
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [("g r", (".review-head .pill", "Waits for you")), ("g r", (".diff-line .code", "monotonic"))],
+    ids=["whom it waits for", "the diff"],
+)
+async def test_from_the_link_two_keys_lead_to_what_is_asked(
+    page: Page, built_page: Path, tmp_path: Path, first: str, expected: tuple[str, str]
+) -> None:
+    async with proposed(tmp_path / "l", built_page) as served:
+        await on(page.goto, served.link)
+        await on(page.wait_for_text, ".head", "Add rate limiting")
+        await on(page.wait_for, "document.querySelector('#main .status')")
+        await keys(page, first)
+        await on(page.wait_for_text, *expected)
+
+
 @pytest.mark.req("U5")
 async def test_everything_is_within_reach_of_the_keyboard(
     page: Page, built_page: Path, tmp_path: Path

@@ -16,6 +16,7 @@ from agentcanvas.protocol.kinds import Kind
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.runs.office import RunOrder
 from agentcanvas.runs.shown import Side
+from tests.e2e import story
 from tests.web.office import FILES, FLOW, PATCH, FakeOffice, ended, noted, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("D39")]
@@ -224,6 +225,21 @@ async def test_a_proposal_is_given_in_full_also_an_earlier_attempt(
         ("proposal", "r1", "a/b", 2),
         ("patch", "r1", "t1", 1),
     ]
+
+
+@pytest.mark.req("U2")
+async def test_the_trail_of_a_task_is_what_is_on_record_about_it_and_nothing_else(
+    client: httpx.AsyncClient, office: FakeOffice
+) -> None:
+    about = [story.dispatch(task, "Write it") for task in ("t1", "t2")]
+    about += [story.progress("t1", "edits a.py"), story.proposal("t1", "Written")]
+    await office.write("r1", started(), *about, noted("nothing of it"))
+    told = (await client.get("/api/v1/runs/r1/tasks/t1/trail")).json()["events"]
+    assert [event["event"] for event in told] == ["task_dispatched", "proposal_submitted"]
+    assert {event["payload"]["taskId"] for event in told} == {"t1"}
+    missing = await client.get("/api/v1/runs/r1/tasks/t9/trail")
+    assert missing.status_code == 404
+    assert "r1 has no task t9" in missing.json()["payload"]["error_message"]
 
 
 @pytest.mark.req("F5")
