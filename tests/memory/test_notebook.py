@@ -115,6 +115,14 @@ def test_what_is_no_text_file_is_passed_over(tmp_path: Path) -> None:
     assert Notebook(tmp_path).recall("plates") == ("caf\ufffd plates\n\ufffd",)
 
 
+def test_a_folder_that_cannot_be_listed_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "MEMORY.md").write_text("- hot plates\n")
+    (tmp_path / "memory").write_text("a file of that name")
+    assert Notebook(tmp_path).recall("plates") == ("hot plates",)
+    with pytest.raises(ResourceError, match="cannot be written"):
+        noted(tmp_path, "plates")
+
+
 def test_a_disk_that_is_full_is_said_with_the_next_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -78,9 +78,11 @@ class Notebook:
     def _days(self) -> list[Path]:
         """The files of the latest days, the latest first."""
         folder = self._folder / DAYS
-        if folder.is_symlink() or not folder.is_dir():
+        try:
+            there = [] if folder.is_symlink() else [path.name for path in folder.iterdir()]
+        except OSError:
             return []
-        names = sorted((p.name for p in folder.iterdir() if _DAY.fullmatch(p.name)), reverse=True)
+        names = sorted(filter(_DAY.fullmatch, there), reverse=True)
         return [folder / name for name in names[:MOST_DAYS]]
 
     def _append(self, path: Path, item: str, mark: str, *, title: str) -> None:
