@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -198,3 +199,29 @@ async def test_a_tool_of_the_team_is_used_by_a_real_cli(
     assert result.done, told(result, workspace)
     assert '"event":"team_posted"' in transcripts(workspace), told(result, workspace)
     assert f"said by {cli}" in transcripts(workspace)
+
+
+def test_a_request_and_a_fresh_workspace_need_no_yaml(
+    need: Need, model: ModelServer, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need("claude")
+    monkeypatch.setenv("HOME", str(workspace.parent))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", model.url)
+    program = (sys.executable, "-c", "from agentcanvas.cli import main; main()")
+
+    def give(*words: str) -> str:
+        done = subprocess.run(
+            [*program, *words], cwd=workspace, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    assert "READY" in give("agents", "test", "claude") or model.requests
+    # Without a check a change is unverified, and would wait for a person.
+    approve = ("--auto-approve", "--no-input", "--check", "test -f README.md")
+    give("run", "WRITE one.txt one", *approve)
+    assert (workspace / "one.txt").read_text() == "one\n"
+    give("init")
+    give("run", "solo", "WRITE two.txt two", "--yes", *approve)
+    assert (workspace / "two.txt").read_text() == "two\n"

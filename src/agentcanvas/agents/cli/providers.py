@@ -90,7 +90,8 @@ def provider_for(
 ) -> Provider | None:
     """The service to ask: the one that was named, else the first whose key is there.
 
-    An address of one's own is asked in the CLI's first format, or in the one that is named.
+    An address of one's own is asked in the CLI's first format, or in the one that is named. Where
+    the environment names another address for a service, as for other tools, it is asked there.
     """
     fit = [each for each in known if not api or each.api == api]
     if not fit:
@@ -99,9 +100,17 @@ def provider_for(
         return _custom(fit[0], url, key_env)
     if key_env:
         same = next((each for each in fit if each.key_env == key_env), fit[0])
-        endpoint = structs.replace(same.endpoint, key_from=key_env)
-        return Provider(same.api, endpoint)
-    return next((each for each in fit if environ.get(each.key_env)), None)
+        return _at_home(
+            Provider(same.api, structs.replace(same.endpoint, key_from=key_env)), environ
+        )
+    found = next((each for each in fit if environ.get(each.key_env)), None)
+    return None if found is None else _at_home(found, environ)
+
+
+def _at_home(provider: Provider, environ: Mapping[str, str]) -> Provider:
+    """The service where this machine's tools look for it: a gateway of a company, or the vendor."""
+    told = next((environ[name] for name in provider.endpoint.told_in if environ.get(name)), "")
+    return _custom(provider, told, provider.key_env) if told else provider
 
 
 def _custom(like: Provider, url: str, key_env: str) -> Provider:
