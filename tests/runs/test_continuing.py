@@ -12,10 +12,12 @@ from agentcanvas.agents.runtime import Turn, TurnResult, failed
 from agentcanvas.clock import SystemClock, VirtualClock
 from agentcanvas.protocol.person import PersonAnswer
 from agentcanvas.protocol.records import FailureClass
+from agentcanvas.protocol.turns import Report
 from agentcanvas.runs import events as e
 from agentcanvas.runs.attendance import Attendance
 from agentcanvas.runs.engine import Engine
 from agentcanvas.runs.state import RunState, RunStatus
+from tests.runs.test_faults import answer_to, send_past_the_host
 from tests.runs.workspaces import engine_on, order, repository
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("C1", "D18")]
@@ -215,3 +217,25 @@ def test_a_run_is_held_up_only_when_nothing_else_is_under_way() -> None:
                 seen.append(attendance.is_held_up)
         seen.append(attendance.is_held_up)
     assert seen == [True, False, False, False]
+
+
+async def test_the_first_answer_of_the_first_is_kept_and_a_later_one_is_refused(root: Path) -> None:
+    def other(turn: Turn) -> str:
+        write(turn, "greeting.txt", "hello world\n")
+        return "done"
+
+    flow = FLOW.format(fallback="fallback: other, ", minutes=30)
+    functions = {"coder": lambda _: limited(text="Half of it."), "other": other}
+    async with engine_on(root, functions=functions) as engine:
+        run_id = await engine.start(order(flow))
+        before = [entry async for entry in engine.events(run_id)]
+        first = next(x.event.payload for x in before if isinstance(x.event, e.TurnStarted))
+        late = answer_to(first, run_id, "coder", Report(text="I did it after all."))
+        refusal = await send_past_the_host(engine, late)
+        state, events = await see_through(engine, run_id)
+    assert state.status is RunStatus.DONE
+    assert len([event for event in events if isinstance(event, e.ProposalLanded)]) == 1
+    assert len([event for event in events if isinstance(event, e.TurnEnded)]) == 2
+    assert "only an assigned task can end" in refusal
+    ended = [event.payload for event in events if isinstance(event, e.TurnEnded)]
+    assert (ended[0].ok, ended[0].text) == (False, "Half of it.")

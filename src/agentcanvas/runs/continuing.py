@@ -2,8 +2,8 @@
 
 An agent may name a ``fallback``. It gets the task with what was said so far and, in its files, what
 was changed so far. Without one the run waits, its clock stopped, until the time that the service
-named. Both are events. Whoever was handed over from has ended its turn; should it still answer,
-the answer is kept with the messages and changes nothing.
+named. Both are events. Whoever was handed over from has ended its turn, and what it said is on
+record; should it answer once more, the hub refuses that, since the task is no longer its own.
 """
 
 from __future__ import annotations
