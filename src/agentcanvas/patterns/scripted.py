@@ -12,8 +12,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import (
     AsyncIterator,
-    Awaitable,
-    Callable,
     Iterable,
     Iterator,
     Mapping,
@@ -42,101 +40,29 @@ from agentcanvas.pattern import (
     Work,
     read_choice,
 )
+from agentcanvas.patterns.script import (
+    MINUTE_MS,
+    Limits,
+    Person,
+    Reply,
+    Said,
+    Script,
+    Seconds,
+    Typed,
+    World,
+    at_once,
+    failed_without_value,
+    hard_ones,
+    read,
+    twice,
+    without_value,
+)
 from agentcanvas.patterns.wording import WORDING, Wording
-from agentcanvas.protocol.plan import DependencyType
 from agentcanvas.protocol.records import ProposalRef
 
+__all__ = ["Person", "Reply", "Said", "Script", "ScriptedStage", "Seconds", "Typed"]
+
 T = TypeVar("T")
-
-Reply = str | Answer[None]
-Script = Callable[[str, str], Reply]
-"""Who is asked what, and the reply: text, or an answer with its fate."""
-
-Person = Callable[[str, bytes], bytes | None]
-"""What a person makes of a title and a value as JSON: the same, another one, or None: declined."""
-
-Typed = Callable[[str, str, object], Reply]
-"""The same for a question with a form: the form, or the choices there are."""
-
-Seconds = Callable[[str, str], float]
-"""How long somebody takes for a message."""
-
-_MINUTE_MS = 60_000
-
-
-class Said(msgspec.Struct, frozen=True):
-    """One verb as it was used, and what came back.
-
-    ``by`` is the speaker where one is named; ``at_ms`` and ``until_ms`` are when it began and
-    ended; ``within`` names the interaction within the first one, if it was said in one.
-    """
-
-    verb: str
-    round: int
-    to: str = ""
-    text: str = ""
-    reply: str = ""
-    fate: Fate = Fate.DONE
-    by: str = ""
-    at_ms: int = 0
-    until_ms: int = 0
-    within: str = ""
-
-
-class _World:
-    """What an interaction shares with those within it."""
-
-    def __init__(self, script: Script, seconds: Seconds, patterns: Iterable[Pattern]) -> None:
-        self.script = script
-        self.typed: Typed | None = None
-        self.form: object = None
-        """What the answer to the question under way is to look like."""
-        self.seconds = seconds
-        self.patterns = {pattern.id: pattern for pattern in patterns}
-        self.record: list[Said] = []
-        self.now_ms = 0
-        self.candidates = 0
-        self.draws = 0
-
-
-class _Limits:
-    """When an interaction is over, and what it may spend, also of what those around it have."""
-
-    def __init__(self, ends: Ends, share: Share, now_ms: int, around: _Limits | None) -> None:
-        self._share = share
-        self._around = around
-        self._turns = 0
-        self._messages = 0
-        self._over: list[tuple[float, StageEnded]] = []
-        if ends.timeout_ms is not None:
-            reason = f"timeout_ms: {ends.timeout_ms}"
-            self._over.append((now_ms + ends.timeout_ms, StageEnded(reason)))
-        if share.minutes is not None:
-            reason = f"budget: {share.minutes:g} minutes"
-            self._over.append((now_ms + share.minutes * _MINUTE_MS, StageEnded(reason)))
-
-    def due(self) -> tuple[float, StageEnded] | None:
-        """When time is over."""
-        outer = self._around.due() if self._around is not None else None
-        found = [*self._over, *([outer] if outer else [])]
-        return min(found, key=lambda each: each[0], default=None)
-
-    def spend(self, *, turns: int = 0, messages: int = 0) -> None:
-        """Count so much more, or end."""
-        share = self._share
-        if share.turns is not None and self._turns + turns > share.turns:
-            raise StageEnded("budget: no more turns")
-        if share.messages is not None and self._messages + messages > share.messages:
-            raise StageEnded("budget: no more messages")
-        if self._around is not None:
-            self._around.spend(turns=turns, messages=messages)
-        self._turns += turns
-        self._messages += messages
-
-
-def _at_once(to: str, message: str) -> float:
-    del to, message
-    return 0.0
 
 
 class ScriptedStage:
@@ -161,14 +87,14 @@ class ScriptedStage:
         keep_last_n: int = 100,
         turns: int | None = None,
         words: Wording = WORDING,
-        seconds: Seconds = _at_once,
+        seconds: Seconds = at_once,
         seed: int = 0,
         rate_limit_per_min: int | None = None,
         refuse: bool = False,
         patterns: Iterable[Pattern] = (),
         typed: Typed | None = None,
     ) -> None:
-        self._world = _World(script, seconds, patterns)
+        self._world = World(script, seconds, patterns)
         self._world.typed = typed
         self._measures = list(measures)
         self._person = person
@@ -182,12 +108,12 @@ class ScriptedStage:
         self.begin(ends or Ends(), Share(turns=turns))
 
     def begin(
-        self, ends: Ends, share: Share, *, within: str = "", around: _Limits | None = None
+        self, ends: Ends, share: Share, *, within: str = "", around: Limits | None = None
     ) -> None:
         """Begin, at the time it is now, with nothing said and nothing on the board."""
         self._ends = ends
         self._within = within
-        self._limits = _Limits(ends, share, self._world.now_ms, around)
+        self._limits = Limits(ends, share, self._world.now_ms, around)
         self._round = 0
         self._posts: list[Entry] = []
         self._count = 0
@@ -240,9 +166,9 @@ class ScriptedStage:
 
         async def put(message: str) -> Answer[T]:
             with self._in_form(form):
-                return _read(form, await self.ask(to, message))
+                return read(form, await self.ask(to, message))
 
-        return await _twice(put, message)
+        return await twice(put, message)
 
     async def decide(self, to: str, question: str, choices: Sequence[str]) -> Answer[str]:
         """Read the reply as one of the choices; a breach is asked for once more."""
@@ -251,12 +177,12 @@ class ScriptedStage:
             with self._in_form(tuple(choices)):
                 answer = await self.ask(to, message)
             if not answer.done:
-                return _without_value(answer)
+                return without_value(answer)
             choice = read_choice(answer.text, choices)
             breach = "" if choice else f"Answer with one of: {', '.join(choices)}."
             return Answer(to, answer.text, reason=breach, value=choice)
 
-        return await _twice(put, question)
+        return await twice(put, question)
 
     async def ask_all(self, asks: Sequence[Ask]) -> tuple[Answer[None], ...]:
         """Ask in the order the dependencies allow; those without any begin at the same moment."""
@@ -267,15 +193,15 @@ class ScriptedStage:
         waiting = dict(enumerate(asks))
         while waiting:
             index, ask = next(
-                (i, a) for i, a in waiting.items() if all(d in fates for d in _hard(a, asks))
+                (i, a) for i, a in waiting.items() if all(d in fates for d in hard_ones(a, asks))
             )
             del waiting[index]
-            failed = [other for other in _hard(ask, asks) if fates[other] is not Fate.DONE]
+            failed = [other for other in hard_ones(ask, asks) if fates[other] is not Fate.DONE]
             if failed:
                 reason = f"{', '.join(failed)} did not end well"
                 answers[index] = Answer(ask.to, "", Fate.SKIPPED, reason)
             else:
-                self._world.now_ms = longest if _hard(ask, asks) else begun
+                self._world.now_ms = longest if hard_ones(ask, asks) else begun
                 answers[index] = self._one_of_many(ask)
                 longest = max(longest, self._world.now_ms)
             if ask.work is not None:
@@ -286,7 +212,7 @@ class ScriptedStage:
     async def ask_all_for(self, form: type[T], asks: Sequence[Ask]) -> tuple[Answer[T], ...]:
         """Read each reply as ``form``; those that broke it are asked once more afterwards."""
         with self._in_form(form):
-            answers = [_read(form, answer) for answer in await self.ask_all(asks)]
+            answers = [read(form, answer) for answer in await self.ask_all(asks)]
         broken = [i for i, each in enumerate(answers) if each.done and each.value is None]
         if broken and self._ended is None:
             again = [
@@ -298,8 +224,8 @@ class ScriptedStage:
             with self._in_form(form):
                 second = await self.ask_all(again)
             for index, answer in zip(broken, second, strict=True):
-                answers[index] = _read(form, answer)
-        return tuple(map(_failed_without_value, answers))
+                answers[index] = read(form, answer)
+        return tuple(map(failed_without_value, answers))
 
     async def bid(
         self, form: type[T], to: Sequence[str], call: str, *, within_ms: int
@@ -312,10 +238,10 @@ class ScriptedStage:
             self._world.now_ms = begun
             due_ms = begun + within_ms
             with self._in_form(form):
-                answers.append(_read(form, self._one_of_many(Ask(each, call), due_ms)))
+                answers.append(read(form, self._one_of_many(Ask(each, call), due_ms)))
             longest = max(longest, self._world.now_ms)
         self._world.now_ms = longest
-        return self._as_far_as_it_came([_failed_without_value(answer) for answer in answers])
+        return self._as_far_as_it_came([failed_without_value(answer) for answer in answers])
 
     async def confirm(self, form: type[T], proposal: T, title: str) -> Answer[T]:
         """Have the test's person look at it, if there is one."""
@@ -328,9 +254,9 @@ class ScriptedStage:
             made = person(title, msgspec.json.encode(proposal))
             if made is None:
                 return Answer("", title, Fate.REJECTED, "declined")
-            return _read(form, Answer("", made.decode()))
+            return read(form, Answer("", made.decode()))
 
-        return await _twice(put, title)
+        return await twice(put, title)
 
     async def land(self, candidate: ProposalRef) -> Answer[None]:
         """Give the verdict the test names."""
@@ -534,7 +460,7 @@ class ScriptedStage:
     def _deliver(self, verb: str, to: str, message: str, by: str) -> Receipt:
         sent = self._sent.setdefault((by, to), [])
         if self._per_minute is not None and len(sent) >= self._per_minute:
-            free_ms = sent[-self._per_minute] + _MINUTE_MS
+            free_ms = sent[-self._per_minute] + MINUTE_MS
             if free_ms > self._world.now_ms and self._refuse:
                 reason = f"rate limit: {self._per_minute} a minute"
                 self._note(verb, to, message, reason, fate=Fate.REJECTED, by=by)
@@ -582,40 +508,3 @@ class ScriptedStage:
         begun = now if at_ms is None else at_ms
         said = Said(verb, self._round, to, text, reply, fate, by, begun, now, self._within)
         self._world.record.append(said)
-
-
-async def _twice(put: Callable[[str], Awaitable[Answer[T]]], text: str) -> Answer[T]:
-    first = await put(text)
-    if first.value is not None or not first.done:
-        return first
-    second = await put(f"{text}\n\n{first.reason}")
-    return _failed_without_value(second)
-
-
-def _failed_without_value(answer: Answer[T]) -> Answer[T]:
-    if answer.done and answer.value is None:
-        return msgspec.structs.replace(answer, fate=Fate.FAILED)
-    return answer
-
-
-def _read(form: type[T], answer: Answer[None]) -> Answer[T]:
-    if not answer.done:
-        return _without_value(answer)
-    try:
-        value = msgspec.json.decode(answer.text, type=form)
-    except msgspec.MsgspecError as error:
-        breach = f"Your answer does not have the form that was asked for: {error}"
-        return Answer(answer.agent, answer.text, reason=breach)
-    return Answer(answer.agent, answer.text, value=value)
-
-
-def _without_value(answer: Answer[None]) -> Answer[T]:
-    return Answer(answer.agent, answer.text, answer.fate, answer.reason, failure=answer.failure)
-
-
-def _hard(ask: Ask, asks: Sequence[Ask]) -> list[str]:
-    """The tasks among these that it waits for."""
-    known = {other.work.task_id for other in asks if other.work is not None}
-    after = ask.work.after if ask.work is not None else ()
-    hard = [other.task_id for other in after if other.type is DependencyType.HARD]
-    return [other for other in hard if other in known]

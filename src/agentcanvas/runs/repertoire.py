@@ -21,6 +21,7 @@ from agentcanvas.flows.catalogue import CATALOGUE
 from agentcanvas.flows.model import Flow
 from agentcanvas.flows.pattern_info import PatternInfo, Patterns
 from agentcanvas.pattern import Pattern
+from agentcanvas.patterns import verified
 from agentcanvas.patterns.wording import WORDING, Wording
 
 _OURS = "agentcanvas.patterns"
@@ -51,7 +52,8 @@ class Repertoire:
         known = {pattern.id: pattern for pattern in patterns}
         given = dict(texts or {})
         sources = {name: source_of(pattern) for name, pattern in known.items() if name not in given}
-        return cls(known, infos, words, sources | given, refused or {})
+        around = {"verified": inspect.getsource(verified)}
+        return cls(known, infos, words, sources | given | around, refused or {})
 
     def pattern(self, name: str) -> Pattern:
         """A pattern that can be played, or what there is instead."""
@@ -79,8 +81,9 @@ class Repertoire:
     def fingerprint(self, flow: Flow) -> str:
         """What a run resumes only with: the text of its patterns and of their prompts."""
         whole = hashlib.sha256()
-        for name in sorted({each.pattern_id for each in flow.interactions}):
-            whole.update(self.texts[name].encode())
+        names = {each.pattern_id for each in flow.interactions}
+        for name in [*sorted(names), "verified"]:  # what may be done around any of them
+            whole.update(self.texts.get(name, "").encode())
             for prompt, text in sorted(self.words.templates.items()):
                 if prompt.startswith(f"{name}."):
                     whole.update(f"{prompt}\n{text}".encode())
