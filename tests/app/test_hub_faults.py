@@ -129,6 +129,9 @@ async def test_who_does_not_read_is_held_little_and_holds_up_nobody(place: Place
         text = "x" * 20_000
         for number in range(500):
             await a.say(mac("a", "b", f"slow-{number}", text))
+        receipts = 0
+        while receipts < 500:
+            receipts += len((await a.hear())["receipts"])
         await kept(a, mac("a", "c", "quick"))
         assert await taken(c, 1) == ["quick"]
         before = place.hub.broker.statistics().in_flight
