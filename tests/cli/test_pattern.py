@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from agentcanvas.app.patterns import KNOWN
+from agentcanvas.app.trust import trust_now
 from agentcanvas.cli import app
+from agentcanvas.clock import SystemClock
 from agentcanvas.errors import AgentCanvasError
 from agentcanvas.flows.load import load_flow
 from agentcanvas.patterns import PATTERNS
@@ -131,3 +134,46 @@ def _done(run: Played) -> None:
     run.tell(started("Tabs?"))
     end = e.End("judge_decision: for", done=True, result="Tabs")
     run.tell(e.RunEnded(actor="engine", provenance=e.Provenance.SYSTEM, payload=end))
+
+
+OWN = """
+import msgspec
+from agentcanvas.pattern import Most, Outcome, Role
+
+class Options(msgspec.Struct, frozen=True):
+    pass
+
+class Echo:
+    \"\"\"Say it back.\"\"\"
+    id = "echo_once"
+    options = Options
+    roles = (Role("one", "answers"),)
+    edges = (("one", "one"),)
+
+    def most(self, size, options):
+        return Most(size.ask)
+
+    async def run(self, stage, cast, request, options):
+        return Outcome("said", done=True, result=(await stage.ask(cast["one"][0], request)).text)
+
+PATTERN = Echo()
+"""
+
+
+def test_a_pattern_of_yours_is_listed_and_a_refused_one_says_why(
+    here: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    folder = here / ".agentcanvas" / "patterns"
+    folder.mkdir()
+    (folder / "echo_once.py").write_text(OWN)
+    (folder / "bad.py").write_text("import asyncio\n")
+    assert "it does not run yet" in give("list").output
+    trust_now(here, os.environ, SystemClock())
+    listed = give("list").output
+    assert "Say it back." in listed
+    assert "bad is refused: line 1 imports asyncio" in listed
+    assert told("list")[-1]["id"] == "echo_once"
+    assert told("simulate", "echo_once", "--runs", "5")["turns"] == 1
+    made = give("new-flow", "echo_once")
+    assert "there is no pattern" not in made.output

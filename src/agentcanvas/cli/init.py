@@ -17,6 +17,7 @@ import msgspec
 import typer
 
 from agentcanvas.app.crew import check_crew
+from agentcanvas.app.patterns import infos_here
 from agentcanvas.app.trust import OwnFile
 from agentcanvas.app.workspace import FOLDER, ensure_folder, find_root
 from agentcanvas.cli.live.clean import one_line
@@ -193,7 +194,7 @@ def say_next(root: Path, path: Path, *looks: tuple[str, str]) -> None:
 def _cannot_start(root: Path, path: Path) -> str:
     """Why a run of this flow would end before it began; empty if it would not."""
     try:
-        check_crew(load_flow(path).agents, root)
+        check_crew(load_flow(path, infos_here(root, os.environ)).agents, root)
     except AgentCanvasError as wrong:
         return one_line(str(wrong), 1_000)
     return ""

@@ -59,8 +59,10 @@ def list_(as_json: AsJson = False) -> None:
         line = Text(f"{each['id']:<{width}}  ", style="cyan")
         line.append(f"{each['gist']}", "default")
         _console().print(line)
+    if here.refused:
+        print()
     for name, reason in here.refused.items():
-        _console().print(Text(f"\n{name} is refused: ", style="red").append(reason, "default"))
+        _console().print(Text(f"{name} is refused: ", style="red").append(reason, "default"))
     print("\nMore about one: agentcanvas pattern show ID")
 
 
