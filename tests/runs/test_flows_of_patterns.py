@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentcanvas.agents.runtime import Turn
-from agentcanvas.runs.events import InteractionStarted, TurnStarted
+from agentcanvas.runs.events import InteractionStarted, MessagePassed, TurnStarted
 from agentcanvas.runs.state import RunState, RunStatus
 from tests.runs.workspaces import engine_on, order, repository
 
@@ -170,3 +171,40 @@ async def test_logs_that_are_older_than_the_flow_wants_go_and_stay_away(root: Pa
     assert file.exists()
     assert kept.exists()
     assert not old.exists()
+
+
+AUCTION = """\
+version: 0.2
+agents:
+  - {id: quick, role: worker, runtime: {kind: python, call: "team:say"}}
+  - {id: slow, role: worker, runtime: {kind: python, call: "team:say"}}
+interactions:
+  - id: auction
+    patternId: contract_net_auction
+    roles: {bidder: [quick, slow]}
+    data: {params: {bid_within_ms: 3000}}
+review: {autoApprove: true, allowUnverified: true}
+"""
+
+
+async def test_a_bid_that_comes_too_late_is_told_so_and_wins_nothing(root: Path) -> None:
+    awarded = threading.Event()
+
+    def quick(turn: Turn) -> str:
+        if turn.task_id:
+            awarded.set()
+            return "done"
+        return json.dumps({"propose": True, "cost": 9})
+
+    def slow(turn: Turn) -> str:
+        del turn
+        awarded.wait(20)
+        return json.dumps({"propose": True, "cost": 1})
+
+    async with engine_on(root, functions={"quick": quick, "slow": slow}) as engine:
+        run_id = await engine.start(order(AUCTION, "Wash up"))
+        entries = [entry async for entry in engine.events(run_id)]
+        state = await engine.state(run_id)
+    assert state.reason == "done: quick for 9"
+    told = [e.event.payload for e in entries if isinstance(e.event, MessagePassed)]
+    assert [(each.to, "late" in each.text) for each in told] == [("slow", True)]
