@@ -36,5 +36,7 @@ def greeting(findings: tuple[Finding, ...], flows: list[str]) -> list[str]:
         lines.append(f"{'flows':12} {', '.join(flows)}: agentcanvas run {flows[0]}")
     else:
         lines.append(f"{'flows':12} none yet; one coder, and you review: agentcanvas init")
-    lines.append('Start:       agentcanvas run "what is to be done" --command "your coding CLI"')
+    has_cli = any(each.subject == "coding CLIs" and each.grade is Grade.OK for each in findings)
+    command = "" if has_cli else ' --command "your coding agent"'
+    lines.append(f'Start:       agentcanvas run "what is to be done"{command}')
     return lines
