@@ -68,6 +68,7 @@ OTHERS = (
     planning.FlowsView,
     planning.PlannedRun,
     planning.CleanUp,
+    planning.Budget,
     views.UndoneView,
     RunOrder,
     PersonAnswer,

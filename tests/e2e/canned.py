@@ -169,6 +169,8 @@ class Handler(BaseHTTPRequestHandler):
             case ["api", "v1", "runs", run, "window"]:
                 query = {name: int(values[0]) for name, values in parse_qs(asked.query).items()}
                 self._send_json(self.server.window(run, query["last"], query.get("before")))
+            case ["api", "v1", "runs", _, "budget"]:
+                self._send_json({"turns": 60, "minutes": 45, "tokens": 1_200_000, "cost": 5})
             case ["api", "v1", "runs", _, "transcript"]:
                 self._send_json({"head": self.server.head, "entries": []})
             case ["api", "v1", "runs", _, "report"]:

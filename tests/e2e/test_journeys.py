@@ -120,6 +120,28 @@ async def test_two_tabs_are_in_step_and_an_answer_in_one_is_seen_in_both(
     await run_sync(other.call, "Page.close")
 
 
+async def test_what_waits_is_answered_from_any_view_without_leaving_it(
+    page: Page, stage: Scene
+) -> None:
+    run_id = await stage.solo()
+    await stage.until_it_rests(run_id)
+    await run_sync(page.goto, f"{stage.info.link}#/report/{run_id}")
+    await wait_for_text(page, ".markdown h1", "Run Report")
+    await wait_for_text(page, ".waiting", "Waiting for you: Apply the change of Coder")
+    await run_sync(page.keys, "i")
+    await wait_for_text(page, "[role=dialog] .collab-card", "Add a changelog")
+    reject = "[...document.querySelectorAll('[role=dialog] [data-look=no]')][0].click()"
+    await run_sync(page.look, reject)
+    await wait_for(page, "document.activeElement.matches('[role=dialog] input')")
+    await run_sync(page.type, "Not now")
+    await run_sync(page.press, "Enter")
+    await wait_for(page, "!document.querySelector('.needs-you')")
+    assert await run_sync(page.look, "location.hash") == f"#/report/{run_id}"
+    events = [entry.event async for entry in stage.engine.events(run_id)]
+    verdicts = [one.payload for one in events if isinstance(one, e.ProposalReviewed)]
+    assert [(one.decision, one.reason) for one in verdicts] == [("reject", "Not now")]
+
+
 async def test_without_the_link_the_page_says_where_to_find_it(page: Page, stage: Scene) -> None:
     await run_sync(page.goto, stage.info.url)
     await wait_for_text(page, "body", "Open the link that")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from agentcanvas.app.composing import COMMAND_SETTING, Composed, flow_for, flow_named
+from agentcanvas.app.composing import COMMAND_SETTING, Composed, composed_of, flow_for, flow_named
+from agentcanvas.app.patterns import infos_here
 from agentcanvas.errors import AgentCanvasError, ValidationError
 from agentcanvas.flows.bounds import Bound, bounds
 from agentcanvas.flows.load import flow_files
@@ -17,6 +18,7 @@ from agentcanvas.sandbox.cleanup import USUAL, Keep, Plan, Standing, clean_up, p
 from agentcanvas.sandbox.disk import runs_on_disk
 from agentcanvas.web.planning import (
     Bounded,
+    Budget,
     CleanUp,
     FlowsView,
     FlowView,
@@ -42,6 +44,11 @@ class WorkspacePlanner:
     async def plan(self, wish: Wish) -> PlannedRun:
         """The order that does it; refuses what could not start, with the next step."""
         return await anyio.to_thread.run_sync(self._plan, wish)
+
+    async def budget(self, run_id: str) -> Budget:
+        """What a run may use, as its own copy of the flow says."""
+        order = await self._office.order(run_id)
+        return await anyio.to_thread.run_sync(_budget, self._root, order)
 
     async def clean_up(self, keep: int | None, *, remove: bool) -> CleanUp:
         """What old runs leave on the disk; with ``remove`` it goes."""
@@ -99,6 +106,12 @@ async def standings(office: Office, root: Path) -> dict[str, Standing]:
         run_id: standing_of(await office.state(run_id))
         for run_id in sorted(known.intersection(runs_on_disk(root)))
     }
+
+
+def _budget(root: Path, order: RunOrder) -> Budget:
+    composed = composed_of(order.flow, order.flow_text, infos_here(root, os.environ))
+    total = bounds(composed.flow, composed.patterns, max_parallel=order.max_parallel).total
+    return Budget(total.turns, total.messages, total.minutes, total.tokens, total.cost)
 
 
 def _bounded(bound: Bound) -> Bounded:

@@ -12,6 +12,7 @@ import msgspec
 from agentcanvas.proposals.model import Wire
 from agentcanvas.runs.office import RunOrder
 from agentcanvas.web.operation import Operation, operation
+from agentcanvas.web.views import RunPath
 
 Text = Annotated[str, msgspec.Meta(max_length=500_000)]
 
@@ -60,6 +61,16 @@ class PlannedRun(Wire, frozen=True):
     unbounded: tuple[str, ...] = ()
 
 
+class Budget(Wire, frozen=True):
+    """What a run may use before it ends by itself; null is without a limit."""
+
+    turns: int | None = None
+    messages: int | None = None
+    minutes: float | None = None
+    tokens: int | None = None
+    cost: float | None = None
+
+
 class Leftover(Wire, frozen=True):
     """What is on the disk of a run, in bytes; ``reason`` is why it stays."""
 
@@ -93,6 +104,10 @@ class Planner(Protocol):
         """The order that does it, with its worst case; refuses what could not start."""
         ...
 
+    async def budget(self, run_id: str) -> Budget:
+        """What a run may use."""
+        ...
+
     async def clean_up(self, keep: int | None, *, remove: bool) -> CleanUp:
         """What old runs leave on the disk; with ``remove`` it goes."""
         ...
@@ -109,6 +124,7 @@ class PlanningApi:
         return [
             operation("GET", "/flows", self.flows),
             operation("POST", "/plans", self.plan),
+            operation("GET", "/runs/{run_id}/budget", self.budget),
             operation("GET", "/clean-up", self.leftovers),
             operation("POST", "/clean-up", self.clean_up),
         ]
@@ -120,6 +136,10 @@ class PlanningApi:
     async def plan(self, body: Wish) -> PlannedRun:
         """What a run would be, and the most it can need."""
         return await self._planner.plan(body)
+
+    async def budget(self, path: RunPath) -> Budget:
+        """What a run may use before it ends by itself."""
+        return await self._planner.budget(path.run_id)
 
     async def leftovers(self) -> CleanUp:
         """What a clean-up would remove."""

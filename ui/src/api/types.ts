@@ -1074,6 +1074,15 @@ export interface CleanUp {
   readonly frees: number;
 }
 
+/** What a run may use before it ends by itself; null is without a limit. */
+export interface Budget {
+  readonly turns?: number | null;
+  readonly messages?: number | null;
+  readonly minutes?: number | null;
+  readonly tokens?: number | null;
+  readonly cost?: number | null;
+}
+
 /** A task whose change was taken back, or the sentence why it could not be. */
 export interface UndoneTask {
   readonly taskId: string;

@@ -9,7 +9,6 @@ import { Kbd } from "../parts/Kbd.tsx";
 import { Pill } from "../parts/Pill.tsx";
 import { useCounts } from "./Nav.tsx";
 import { useCurrentRun, useSummary } from "./current.ts";
-import { go } from "./route.ts";
 import { useShell } from "./state.ts";
 
 export function Header() {
@@ -56,7 +55,7 @@ export function Header() {
           className="needs-you"
           aria-label={t("nav.needsYou", { count: asks })}
           onClick={() => {
-            go({ view: "inbox", run: null });
+            open("asks");
           }}
         >
           <User size={14} strokeWidth={1.5} aria-hidden />

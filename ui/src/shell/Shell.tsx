@@ -6,11 +6,13 @@ import { Button } from "../parts/Button.tsx";
 import { EmptyState, Skeleton } from "../parts/States.tsx";
 import { Toasts } from "../parts/toast.tsx";
 import { VIEWS, viewOf } from "../views/index.ts";
+import { AsksDialog } from "./AsksDialog.tsx";
 import { Boundary } from "./Boundary.tsx";
 import { CommandBar } from "./CommandBar.tsx";
 import { Header } from "./Header.tsx";
 import { Help } from "./Help.tsx";
 import { Nav } from "./Nav.tsx";
+import { RunLine } from "./RunLine.tsx";
 import { QuestionDialog } from "./QuestionDialog.tsx";
 import { StopDialog } from "./StopDialog.tsx";
 import { useKeys } from "./actions.ts";
@@ -49,9 +51,12 @@ export function Shell() {
         <main id="main" tabIndex={-1} data-view={view.id}>
           {known ? (
             <Boundary key={view.id}>
-              <Suspense fallback={<Skeleton />}>
-                <Component />
-              </Suspense>
+              {view.ofRun && !view.hasWaitingLine && <RunLine />}
+              <div className="view">
+                <Suspense fallback={<Skeleton />}>
+                  <Component />
+                </Suspense>
+              </div>
             </Boundary>
           ) : (
             <EmptyState title={t("view.unknown")} />
@@ -61,6 +66,7 @@ export function Shell() {
       <CommandBar />
       <Help />
       <StopDialog />
+      <AsksDialog />
       <QuestionDialog />
       <Lost />
       <Toasts />

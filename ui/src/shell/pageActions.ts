@@ -1,5 +1,5 @@
 import { useMemo } from "react";
-import { useRuns } from "../api/queries.ts";
+import { useAsks, useRuns } from "../api/queries.ts";
 import { type PlainKey, useT } from "../i18n/index.ts";
 import { isOver } from "../model/run.ts";
 import { titleOf } from "../model/words.ts";
@@ -16,6 +16,7 @@ export function usePageActions(): void {
   const t = useT();
   const runId = useCurrentRun();
   const status = useSummary(runId)?.status;
+  const asks = useAsks().data?.asks.length ?? 0;
   const runs = useRuns().data?.runs;
   const { theme, language, notify, choose } = usePrefs();
 
@@ -39,6 +40,14 @@ export function usePageActions(): void {
     const { open } = useShell.getState();
     return [
       { id: "help", title: t("help.open"), group, keys: "?", run: () => { open("help"); } },
+      {
+        id: "asks",
+        title: t("go.inbox"),
+        group: t("group.run"),
+        keys: "i",
+        disabled: asks > 0 ? undefined : t("inbox.none"),
+        run: () => { open("asks"); },
+      },
       {
         id: "stop",
         title: t("stop.run"),
@@ -75,7 +84,7 @@ export function usePageActions(): void {
         },
       },
     ];
-  }, [t, theme, language, notify, choose, status]);
+  }, [t, theme, language, notify, choose, status, asks]);
   useActions(page);
 
   const others = useMemo(

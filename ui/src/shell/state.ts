@@ -1,6 +1,6 @@
 import { create } from "zustand";
 
-type Over = "commands" | "help" | "stop" | "start";
+type Over = "commands" | "help" | "stop" | "asks";
 
 /** Something that is done only after a second look. */
 export type Question =

@@ -20,6 +20,8 @@ export interface View {
   readonly key: string;
   /** It shows one run, so that its links name the run. */
   readonly ofRun: boolean;
+  /** It says itself whom the run waits for; the shell does it for the others. */
+  readonly hasWaitingLine?: boolean;
   /** Fold the navigation to a rail, where a view needs the width. */
   readonly wide?: boolean;
   /** What the number beside its name counts. */
@@ -43,6 +45,7 @@ export const VIEWS: readonly View[] = [
     icon: Play,
     key: "t",
     ofRun: true,
+    hasWaitingLine: true,
     Component: lazy(() => import("./run/RunView.tsx")),
   },
   {
@@ -51,6 +54,7 @@ export const VIEWS: readonly View[] = [
     icon: GitPullRequest,
     key: "r",
     ofRun: true,
+    hasWaitingLine: true,
     wide: true,
     counts: "reviews",
     Component: lazy(() => import("./review/ReviewView.tsx")),

@@ -19,14 +19,21 @@ export default function InboxView() {
   return (
     <div className="inbox">
       <h2>{t("nav.needsYou", { count: data.asks.length })}</h2>
-      <ol>
-        {data.asks.map((ask) => (
-          <li key={ask.ask_id}>
-            <Ask ask={ask} />
-          </li>
-        ))}
-      </ol>
+      <AskList asks={data.asks} />
     </div>
+  );
+}
+
+/** Each with the form that answers it. */
+export function AskList({ asks }: { asks: readonly PersonAsk[] }) {
+  return (
+    <ol className="asks">
+      {asks.map((ask) => (
+        <li key={ask.ask_id}>
+          <Ask ask={ask} />
+        </li>
+      ))}
+    </ol>
   );
 }
 

@@ -1,8 +1,8 @@
 import { useEffect, useState } from "react";
 import { duration } from "../../model/words.ts";
 
-/** How long something takes, counted on as long as it does. */
-export function Elapsed({ from, to }: { from: number; to: number | null }) {
+/** For how long something has gone on, counted on as long as it does. */
+export function useElapsed(from: number, to: number | null): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
     if (to !== null) return;
@@ -13,5 +13,9 @@ export function Elapsed({ from, to }: { from: number; to: number | null }) {
       clearInterval(timer);
     };
   }, [to]);
-  return <span className="num">{duration(Math.max(0, (to ?? Math.max(now, from)) - from))}</span>;
+  return Math.max(0, (to ?? Math.max(now, from)) - from);
+}
+
+export function Elapsed({ from, to }: { from: number; to: number | null }) {
+  return <span className="num">{duration(useElapsed(from, to))}</span>;
 }

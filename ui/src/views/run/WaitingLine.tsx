@@ -2,19 +2,18 @@ import { CircleHelp, Clock } from "lucide-react";
 import { address, post } from "../../api/client.ts";
 import { useT } from "../../i18n/index.ts";
 import { type RunView, waiting } from "../../model/run.ts";
-import { dollars, short } from "../../model/words.ts";
 import { Button } from "../../parts/Button.tsx";
 import { Visible } from "../../parts/Visible.tsx";
 import { complain } from "../../parts/toast.tsx";
-import { go } from "../../shell/route.ts";
-import { Elapsed } from "./Elapsed.tsx";
+import { useShell } from "../../shell/state.ts";
+import { Meters } from "./Meters.tsx";
+import "../../styles/run.css";
 
 /** Whom the run waits for, as one line, with what can be done about it; and what it has cost. */
 export function WaitingLine({ run, runId }: { run: RunView; runId: string }) {
   const t = useT();
   const { on, who, what, more } = waiting(run);
   const Icon = on === "person" ? CircleHelp : Clock;
-  const applied = run.tasks.filter((task) => task.status === "applied").length;
   return (
     <div className="status">
       <p className="waiting" data-on={on} role="status">
@@ -29,7 +28,7 @@ export function WaitingLine({ run, runId }: { run: RunView; runId: string }) {
           {more > 0 && ` ${t("wait.more", { count: more })}`}
         </span>
         {on === "person" && (
-          <Button small keys="g i" onClick={() => { go({ view: "inbox", run: null }); }}>
+          <Button small keys="i" onClick={() => { useShell.getState().open("asks"); }}>
             {t("wait.answer")}
           </Button>
         )}
@@ -39,33 +38,7 @@ export function WaitingLine({ run, runId }: { run: RunView; runId: string }) {
           </Button>
         )}
       </p>
-      <dl className="meters">
-        <dt>{t("run.applied")}</dt>
-        <dd>{t("run.appliedOf", { applied, total: run.tasks.length })}</dd>
-        {run.startedMs > 0 && (
-          <>
-            <dt>{t("run.time")}</dt>
-            <dd>
-              <Elapsed from={run.startedMs} to={run.endedMs} />
-            </dd>
-          </>
-        )}
-        {run.tokens > 0 && (
-          <>
-            <dt>{t("run.tokens")}</dt>
-            <dd>{short(run.tokens)}</dd>
-          </>
-        )}
-        {run.cost > 0 && (
-          <>
-            <dt>{t("run.cost")}</dt>
-            <dd>
-              {run.costIsEstimate && "≈ "}
-              {dollars(run.cost)}
-            </dd>
-          </>
-        )}
-      </dl>
+      <Meters run={run} runId={runId} />
     </div>
   );
 }
