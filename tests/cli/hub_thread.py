@@ -34,26 +34,28 @@ class ServedHub:
 
 
 @contextmanager
-def served(root: Path, *agents: Agent) -> Iterator[ServedHub]:
+def served(root: Path, *agents: Agent, person: str | None = None) -> Iterator[ServedHub]:
     """Serve the hub of a workspace, with agents at work, for as long as the block lasts."""
     with (
         start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(_serving(root, agents)) as hub,
+        portal.wrap_async_context_manager(_serving(root, agents, person)) as hub,
     ):
         yield ServedHub(hub, portal)
 
 
 @asynccontextmanager
-async def _serving(root: Path, agents: tuple[Agent, ...]) -> AsyncIterator[OpenHub]:
+async def _serving(
+    root: Path, agents: tuple[Agent, ...], person: str | None
+) -> AsyncIterator[OpenHub]:
     path = root / ".agentcanvas" / "agentcanvas.db"
     path.parent.mkdir(exist_ok=True)  # nobody waits yet
     async with (
-        open_hub(path, clock=SystemClock(), limits=Limits()) as hub,
+        open_hub(path, clock=SystemClock(), limits=Limits(), person=person) as hub,
         serve_beside(FakeOffice(hub.store), hub.store, root, port=0, static=None, hub=hub),
         AsyncExitStack() as stack,
     ):
-        await hub.hub.sessions.open("default", members=[agent.name for agent in agents])
         for agent in agents:
+            await hub.hub.sessions.join("default", agent.name)
             dial = dialing(hub.hub, Principal(agent.name))
             await stack.enter_async_context(agent.working(dial))
         yield hub

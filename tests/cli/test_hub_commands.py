@@ -22,11 +22,12 @@ from agentcanvas.errors import AgentCanvasError
 from agentcanvas.hub.agent import Agent, Task
 from agentcanvas.hub.guard import Principal
 from agentcanvas.hub.redaction import TOKEN
-from agentcanvas.protocol.kinds import RejectReason
+from agentcanvas.protocol.envelope import Envelope
+from agentcanvas.protocol.kinds import Error, RejectReason
 from agentcanvas.store import OwnerLock
 from agentcanvas.store.lock import lock_file
 from tests.cli.hub_thread import ServedHub, served
-from tests.hub.helpers import message
+from tests.hub.helpers import assign, message
 from tests.hub.test_keeper import MAC
 
 ROOT = Path(__file__).parents[2]
@@ -407,6 +408,71 @@ def test_dead_letters_are_listed_shown_resent_and_deleted(hub: ServedHub) -> Non
     assert give("deadletters", "delete", "--all").stdout == "1 dead letter deleted.\n"
     assert lines(give("deadletters", "list", "--json")) == []
     assert give("deadletters", "show", numbers[2]).exit_code == 1
+
+
+# -- consent ---------------------------------------------------------------------------------------
+
+
+def _urgent(task: str) -> Envelope:
+    return assign("asker", "worker-1", task, priority=9, id=f"m-{task}")
+
+
+@pytest.mark.req("C5", "H6")
+def test_a_task_that_needs_consent_is_granted_or_refused(root: Path) -> None:
+    asker = Principal("asker")
+    with served(root, worker(), person="you") as hub:
+        assert "Nothing waits" in give("approvals").stdout
+        give("token", "new", "asker")
+        for task in ("t1", "t2"):
+            assert hub.do(hub.hub.hub.send, asker, _urgent(task)).held
+        listed = give("approvals").stdout
+        assert listed.count("asker wants worker-1 to do a task.") == 2
+        assert "agentcanvas approvals grant" in listed
+        ids = {line["scope"]: line["ask_id"] for line in lines(give("approvals", "--json"))}
+        granted = give("approvals", "grant", ids["approval:m-t1"][:8])
+        assert "is granted; it is delivered" in granted.stdout
+        refused = give("approvals", "refuse", ids["approval:m-t2"], "--reason", "not today")
+        assert "is refused" in refused.stdout
+        assert "Nothing waits" in give("approvals", "list").stdout
+        assert give("approvals", "grant", ids["approval:m-t1"]).exit_code == 1, "once only"
+        assert give("approvals", "refuse", "").exit_code == 1
+
+        async def told() -> set[str]:
+            found: set[str] = set()
+            while len(found) < 2:
+                head = hub.hub.store.head
+                for parcel in await hub.hub.broker.since("asker"):
+                    body = parcel.envelope.body
+                    if isinstance(body, Error):
+                        found.add(body.error_message)
+                    elif parcel.envelope.task_id == "t1":
+                        found.add("t1 was taken up")
+                if len(found) < 2:
+                    await hub.hub.store.wait_beyond(head)
+            return found
+
+        said = hub.do(told)
+    assert "t1 was taken up" in said
+    assert any("not today" in each for each in said)
+
+
+@pytest.mark.req("C5")
+def test_consent_that_is_given_while_no_hub_runs_counts_when_it_does(root: Path) -> None:
+    with served(root, worker(), person="you") as hub:
+        give("token", "new", "asker")
+        hub.do(hub.hub.hub.send, Principal("asker"), _urgent("t1"))
+    (ask,) = lines(give("approvals", "--json"))
+    assert "once the hub runs" in give("approvals", "grant", ask["ask_id"]).stdout
+    with served(root, worker(), person="you") as hub:
+
+        async def taken_up() -> list[str | None]:
+            while True:
+                head = hub.hub.store.head
+                if found := await hub.hub.broker.since("asker"):
+                    return [parcel.envelope.task_id for parcel in found]
+                await hub.hub.store.wait_beyond(head)
+
+        assert set(hub.do(taken_up)) == {"t1"}
 
 
 # -- audit -----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentcanvas.protocol.person import PersonAnswer
+from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from tests.cli import fake_office as fake
 from tests.cli.commanding import Desk, desk
 from tests.cli.fake_office import FakeOffice, Played, judge, land_one, propose, two_reviews
@@ -54,6 +54,26 @@ def test_a_reason_goes_along_and_the_exit_code_is_the_runs(
     result = desk.give(office, "review", option, "the tests are missing")
     assert result.exit_code == 4
     assert answered(office) == {"decision": decision, "reason": "the tests are missing"}
+
+
+@pytest.mark.req("C5", "D24")
+def test_what_the_hub_asks_is_pointed_to_and_not_taken_for_a_review(desk: Desk) -> None:
+    office = parked()
+    (run,) = office.played.values()
+    run.asks.append(
+        PersonAsk(
+            ask_id="a-1",
+            person="you",
+            run_id="default",
+            agent_id="worker",
+            scope="approval:m1",
+            text="worker wants other to do deploy.",
+        )
+    )
+    result = desk.give(office, "review", "--apply")
+    assert result.exit_code == 0, "only one review waits"
+    assert "(1): agentcanvas approvals" in result.stderr
+    assert "deploy" not in desk.give(office, "review", "--list").stdout
 
 
 @pytest.mark.req("D25")

@@ -76,9 +76,11 @@ async def ended(hub: Hub, task: str, url: str = URL, **fields: Any) -> None:
 
 async def outcomes(store: Store, number: int = 1) -> list[dict[str, Any]]:
     """Wait for as many calls to be settled."""
-    while len(found := await events(store, EventKind.CALLBACK)) < number:
-        await store.wait_beyond(store.head)
-    return found
+    while True:
+        head = store.head
+        if len(found := await events(store, EventKind.CALLBACK)) >= number:
+            return found
+        await store.wait_beyond(head)
 
 
 async def test_the_end_of_a_task_is_told_to_its_address_signed_by_the_hub(

@@ -17,6 +17,7 @@ from agentcanvas.errors import AgentCanvasError, DeadlineExceeded
 from agentcanvas.hub.brokers.embedded import EmbeddedBroker
 from agentcanvas.hub.guard import Principal, PrincipalKind
 from agentcanvas.hub.hub import Hub
+from agentcanvas.hub.person_inbox import PersonInbox
 from agentcanvas.hub.transports.memory import connect
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.runs import events as e
@@ -24,7 +25,7 @@ from agentcanvas.runs import history
 from agentcanvas.runs.attendance import Attendance
 from agentcanvas.runs.engine import Engine
 from agentcanvas.runs.logbook import Logbook
-from agentcanvas.runs.people import People, PersonInbox, engine_of
+from agentcanvas.runs.people import People, engine_of
 from agentcanvas.runs.state import RunStatus
 from agentcanvas.store import Store
 from tests.chaos.driving import (
@@ -231,7 +232,7 @@ class Desk:
     """People as a run has them, over a hub of their own; ``life`` begins another one."""
 
     def __init__(self, store: Store, broker: EmbeddedBroker, hub: Hub, clock: VirtualClock) -> None:
-        self.inbox = PersonInbox(hub, broker, clock)
+        self.inbox = PersonInbox(hub, broker, store, clock)
         self.store = store
         self.clock = clock
         self._broker = broker

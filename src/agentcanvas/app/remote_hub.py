@@ -21,6 +21,7 @@ from agentcanvas.hub.office import (
     TokenLine,
     TokenOrder,
 )
+from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.web import hub_views as v
 
 _entries = msgspec.json.Decoder(Entry)
@@ -93,6 +94,14 @@ class RemoteHub(Wire):
     async def delete(self, number: int) -> None:
         """Give it up for good."""
         await self.fetch("DELETE", f"/hub/deadletters/{number}")
+
+    async def asks(self) -> tuple[PersonAsk, ...]:
+        """Everything that is not answered yet, the oldest first."""
+        return (await self.ask("GET", "/hub/asks", v.HubAsksView)).asks
+
+    async def answer(self, ask_id: str, answer: PersonAnswer) -> None:
+        """Answer one of them."""
+        await self.fetch("POST", f"/hub/asks/{quote(ask_id, safe='')}/answer", body=answer)
 
 
 def _query(choice: Choice) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from agentcanvas.errors import AgentCanvasError
 
 COMMANDS = {
     "agents": "agentcanvas.cli.agents",
+    "approvals": "agentcanvas.cli.approvals",
     "attach": "agentcanvas.cli.attach",
     "audit": "agentcanvas.cli.audit",
     "deadletters": "agentcanvas.cli.deadletters",

@@ -18,12 +18,12 @@ from agentcanvas.cli.live.terminal import Terminal, console_here
 from agentcanvas.cli.live.view import PLAN, REVIEW
 from agentcanvas.cli.live.watching import Manner, Watching
 from agentcanvas.cli.live.words import headline, listed_commands, quoted, short, task_of
-from agentcanvas.cli.offices import at_office, matching, misused, root_here, the_run
+from agentcanvas.cli.offices import at_office, complain, matching, misused, root_here, the_run
 from agentcanvas.errors import ValidationError
 from agentcanvas.flows.problem import did_you_mean
 from agentcanvas.proposals.model import Decision
 from agentcanvas.proposals.remarks import Remark
-from agentcanvas.protocol.person import PersonAsk
+from agentcanvas.protocol.person import PersonAsk, is_of_hub
 from agentcanvas.runs.office import Office, RunSummary
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
@@ -225,7 +225,10 @@ async def _with_remarks(
 
 async def _waiting(office: Office, run: str | None, task: str | None) -> list[PersonAsk]:
     """What is meant by the words: a run, one of its tasks, or a task alone."""
-    asks = list(await office.asks())
+    everything = await office.asks()
+    asks = [ask for ask in everything if not is_of_hub(ask)]
+    if others := len(everything) - len(asks):
+        complain(f"Agents of your own wait for consent, too ({others}): agentcanvas approvals")
     if run is None:
         return asks
     runs = await office.runs()

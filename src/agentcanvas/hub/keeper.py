@@ -38,6 +38,7 @@ from agentcanvas.hub.office import (
     TokenLine,
     TokenOrder,
 )
+from agentcanvas.hub.person_inbox import PersonInbox
 from agentcanvas.hub.presence import AgentCard
 from agentcanvas.hub.registry import AgentState, Listing
 from agentcanvas.hub.tokens import TokenCard, Tokens
@@ -45,6 +46,7 @@ from agentcanvas.protocol import dialects
 from agentcanvas.protocol.envelope import AgentRef, Envelope, to_json
 from agentcanvas.protocol.ids import new_id
 from agentcanvas.protocol.kinds import Kind, TaskAssign
+from agentcanvas.protocol.person import PersonAnswer, PersonAsk, is_of_hub
 from agentcanvas.store import Store
 
 PERSON = f"{PrincipalKind.PERSON}:"
@@ -63,6 +65,7 @@ class Keeper:
         self._store = store
         self._tokens = tokens
         self._clock = clock
+        self._inbox = PersonInbox(hub, broker, store, clock)
 
     # -- tokens ----------------------------------------------------------------------------------
 
@@ -268,6 +271,22 @@ class Keeper:
         """Give it up for good."""
         await self.dead_letter(number)
         await self._hub.broker.delete(number)
+
+    # -- consent ---------------------------------------------------------------------------------
+
+    async def asks(self) -> tuple[PersonAsk, ...]:
+        """Everything that is not answered yet, the oldest first."""
+        return await self._inbox.asks(await self._inbox.persons())
+
+    async def answer(self, ask_id: str, answer: PersonAnswer) -> None:
+        """Answer one of them; what a run has asked is answered where the run is."""
+        persons = await self._inbox.persons()
+        for ask in await self._inbox.asks(persons):
+            if ask.ask_id == ask_id and not is_of_hub(ask):
+                raise ValidationError(
+                    f"{ask_id} was asked by a run; answer it with: agentcanvas review"
+                )
+        await self._inbox.answer(persons, ask_id, answer)
 
 
 def _kind_of(name: str) -> PrincipalKind:

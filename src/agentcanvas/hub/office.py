@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from agentcanvas.hub.events import EventKind
 from agentcanvas.hub.guard import PrincipalKind, Scope
+from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.protocol.values import Word
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
@@ -233,5 +234,20 @@ class DeadLetters(Protocol):
         ...
 
 
-class HubOffice(TokenDesk, Switchboard, Record, DeadLetters, Protocol):
+# -- consent ---------------------------------------------------------------------------------------
+
+
+class Consents(Protocol):
+    """What waits for a person: tasks that need consent, and errors to be seen (C5, H9)."""
+
+    async def asks(self) -> tuple[PersonAsk, ...]:
+        """Everything that is not answered yet, the oldest first."""
+        ...
+
+    async def answer(self, ask_id: str, answer: PersonAnswer) -> None:
+        """Answer one of them."""
+        ...
+
+
+class HubOffice(TokenDesk, Switchboard, Record, DeadLetters, Consents, Protocol):
     """All of it."""

@@ -17,7 +17,8 @@ class PersonAsk(Struct, frozen=True, kw_only=True):
     JSON Schema of the answer, absent for plain text; ``instruction`` says the same in words.
     ``deadline_ms`` is a moment of the wall clock; when it passes, ``default`` is taken, if there is
     one. ``problem`` says why it is asked again. ``scope`` says what it is about:
-    ``review:<task>``, ``plan:<interaction>``, ``task:<task>`` or ``turn:<turn>``. A review names
+    ``review:<task>``, ``plan:<interaction>``, ``task:<task>`` or ``turn:<turn>``; in the hub's own
+    also ``approval:<message>`` or ``error:<message>``. A review names
     the ``proposal`` that is judged, which may be a part of the task's latest one.
     """
 
@@ -41,3 +42,8 @@ class PersonAnswer(Struct, frozen=True):
 
     content: Any
     person: str = ""
+
+
+def is_of_hub(ask: PersonAsk) -> bool:
+    """Tell what the hub itself asks, about what agents tell each other, from what a run does."""
+    return ask.scope.startswith(("approval:", "error:"))

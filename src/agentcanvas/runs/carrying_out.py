@@ -26,6 +26,7 @@ from agentcanvas.hub.audit import Trail
 from agentcanvas.hub.broker import Record, Transacting
 from agentcanvas.hub.guard import Principal, PrincipalKind
 from agentcanvas.hub.hub import Hub
+from agentcanvas.hub.person_inbox import mailbox_of
 from agentcanvas.hub.transports.memory import connect
 from agentcanvas.memory.notebook import Notebook
 from agentcanvas.pattern import Outcome
@@ -44,7 +45,7 @@ from agentcanvas.runs.logbook import Logbook
 from agentcanvas.runs.lookout import Lookout
 from agentcanvas.runs.noting import Noting
 from agentcanvas.runs.office import RunOrder
-from agentcanvas.runs.people import People, engine_of, mailbox_of
+from agentcanvas.runs.people import People, engine_of
 from agentcanvas.runs.preparing import prepare
 from agentcanvas.runs.repertoire import Repertoire
 from agentcanvas.runs.retaining import days_kept, forget_old_logs

@@ -26,6 +26,7 @@ from agentcanvas.errors import (
     ValidationError,
 )
 from agentcanvas.hub.guard import is_agent
+from agentcanvas.hub.person_inbox import PersonInbox
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.runs import events as e
 from agentcanvas.runs import history, housekeeping, shelf, transcripts, windows
@@ -39,7 +40,7 @@ from agentcanvas.runs.ground import Ground
 from agentcanvas.runs.logbook import Logbook
 from agentcanvas.runs.lookout import Lookout
 from agentcanvas.runs.office import RunOrder, RunSummary, TranscriptEntry, UndoneTask, Window
-from agentcanvas.runs.people import PersonInbox, engine_of
+from agentcanvas.runs.people import engine_of
 from agentcanvas.runs.showing import REVIEW, Showing
 from agentcanvas.runs.shown import ShownProposal, Side
 from agentcanvas.runs.snapshots import WORTH_KEEPING, Snapshots
@@ -80,7 +81,7 @@ class Engine:
         self._tasks = tasks
         self._streams: dict[str, str] = {}
         self._running: dict[str, _Running] = {}
-        self._inbox = PersonInbox(equipment.hub, equipment.broker, equipment.clock)
+        self._inbox = PersonInbox(equipment.hub, equipment.broker, equipment.store, equipment.clock)
         self._tail = Tail(equipment.store, equipment.clock)
         self._snapshots = Snapshots(equipment.store)
         self._starting = anyio.Lock()
@@ -335,7 +336,7 @@ class Engine:
 
     async def asks(self, run_id: str | None = None) -> tuple[PersonAsk, ...]:
         """Everything that is not answered yet, the oldest first."""
-        found = await self._inbox.asks(await self._persons())
+        found = await self._inbox.asks(await self._inbox.persons())
         return tuple(ask for ask in found if run_id in (None, ask.run_id))
 
     async def answer(self, ask_id: str, answer: PersonAnswer) -> None:
@@ -343,20 +344,11 @@ class Engine:
         for ask in await self.asks():
             if ask.ask_id == ask_id:
                 await self._showing.refuse_impossible(ask, answer.content)
-        run_id = await self._inbox.answer(await self._persons(), ask_id, answer)
+        run_id = await self._inbox.answer(await self._inbox.persons(), ask_id, answer)
         if run_id not in self._running and run_id in self._streams:
             state = await self.state(run_id)
             if state.status is RunStatus.PARKED:
                 await self.resume(run_id)
-
-    async def _persons(self) -> list[str]:
-        """Whoever has a mailbox here."""
-        rows = await self._with.store.read(
-            lambda look: look.query(
-                "SELECT DISTINCT recipient FROM hub_letters WHERE recipient LIKE 'person:%'"
-            )
-        )
-        return sorted(row[0].removeprefix("person:") for row in rows)
 
     # -- the life of a run -----------------------------------------------------------------------
 

@@ -6,38 +6,31 @@ acts on it. Who answers, and in which window, is no matter of this module.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import msgspec
 from msgspec import UNSET
 
 from agentcanvas.clock import Clock
-from agentcanvas.errors import DeadlineExceeded, NotFound, ProtocolError
+from agentcanvas.errors import DeadlineExceeded, ProtocolError
 from agentcanvas.hub import mailbox
-from agentcanvas.hub.broker import Transacting, Unit
+from agentcanvas.hub.broker import Unit
 from agentcanvas.hub.client import INTERIM, Connection, Delivery
 from agentcanvas.hub.guard import Principal, PrincipalKind
 from agentcanvas.hub.hub import Hub
+from agentcanvas.hub.person_inbox import PERSON_ASK, mailbox_of
 from agentcanvas.protocol.envelope import AgentRef, Envelope
-from agentcanvas.protocol.ids import new_id, step_id
+from agentcanvas.protocol.ids import step_id
 from agentcanvas.protocol.kinds import Kind, TaskAssign, TaskResult
-from agentcanvas.protocol.kinds import Outcome as TaskOutcome
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.protocol.values import freeze
 from agentcanvas.runs import events as e
 from agentcanvas.runs.attendance import Attendance
 from agentcanvas.runs.logbook import Logbook
 
-PERSON_ASK = "person.ask"
 _LONGEST = 200
 
-_asks = msgspec.json.Decoder(PersonAsk)
 _answers = msgspec.json.Decoder(PersonAnswer)
-
-
-def mailbox_of(person: str) -> str:
-    """The name a person has in the hub."""
-    return f"person:{person}"
 
 
 def engine_of(run_id: str) -> str:
@@ -181,59 +174,6 @@ class People:
             session=self._logbook.run_id,
             body=TaskAssign(task_id=task_id, task_type=PERSON_ASK, input=freeze(ask)),
         )
-
-
-class PersonInbox:
-    """All that waits for people, over all runs, for commands and pages."""
-
-    def __init__(self, hub: Hub, broker: Transacting, clock: Clock) -> None:
-        self._hub = hub
-        self._broker = broker
-        self._clock = clock
-
-    async def asks(self, persons: Sequence[str]) -> tuple[PersonAsk, ...]:
-        """Everything that is not answered yet, the oldest first."""
-        return tuple([ask for ask, _, _ in await self._open(persons)])
-
-    async def answer(self, persons: Sequence[str], ask_id: str, answer: PersonAnswer) -> str:
-        """Answer one of them; gives the run it belongs to."""
-        found = {
-            ask.ask_id: (ask, number, asked) for ask, number, asked in await self._open(persons)
-        }
-        if ask_id not in found:
-            raise NotFound(
-                f"Nothing waits for an answer under {ask_id}; it was answered before, or its run "
-                "has ended. See: agentcanvas review --list"
-            )
-        ask, number, asked = found[ask_id]
-        principal = Principal(mailbox_of(ask.person), PrincipalKind.PERSON)
-        reply = Envelope(
-            id=new_id(),
-            kind=Kind.TASK_COMPLETE,
-            time=self._clock.now(),
-            sender=AgentRef(principal.id),
-            recipient=asked.sender,
-            session=asked.session,
-            reply_to=asked.id,
-            correlation_id=asked.id,
-            body=TaskResult(
-                task_id=asked.task_id or UNSET,
-                status=TaskOutcome.SUCCESS,
-                output=freeze(answer),
-            ),
-        )
-        post = await self._hub.prepare(principal, reply)
-        await self._broker.transact(lambda unit: (unit.take_over(number), unit.put(post)))
-        return ask.run_id
-
-    async def _open(self, persons: Sequence[str]) -> list[tuple[PersonAsk, int, Envelope]]:
-        found = []
-        for person in persons:
-            for number, envelope in await self._broker.waiting(mailbox_of(person)):
-                body = envelope.body
-                if isinstance(body, TaskAssign) and body.task_type == PERSON_ASK and body.input:
-                    found.append((_asks.decode(body.input), number, envelope))
-        return found
 
 
 def _answer_in(envelope: Envelope) -> PersonAnswer:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from agentcanvas.flows.guards import PERSON
 from agentcanvas.flows.settle import SettledReview
+from agentcanvas.hub.person_inbox import mailbox_of
 from agentcanvas.proposals.checks import Evidence
 from agentcanvas.proposals.choosing import chosen_in
 from agentcanvas.proposals.model import Decision, FileChoice
@@ -34,7 +35,6 @@ from agentcanvas.protocol.turns import Access
 from agentcanvas.runs import prompts
 from agentcanvas.runs.context import RunContext
 from agentcanvas.runs.continuing import take_through_limits
-from agentcanvas.runs.people import mailbox_of
 from agentcanvas.runs.turns import Place, TurnSpec
 
 _ASKS = frozenset({Outcome.ASK_REVIEWER, Outcome.ASK_AGAIN, Outcome.ASK_PERSON})

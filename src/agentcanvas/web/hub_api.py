@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from agentcanvas.hub import office as h
 from agentcanvas.hub.office import Entry, HubOffice, TaskOrder, TokenOrder
+from agentcanvas.protocol.person import PersonAnswer
 from agentcanvas.web import hub_views as v
 from agentcanvas.web.following import Following
 from agentcanvas.web.lines import one_line
@@ -47,6 +48,8 @@ class HubApi:
             operation("GET", letter, self.dead_letter),
             operation("POST", f"{letter}/resend", self.resend),
             operation("DELETE", letter, self.delete),
+            operation("GET", "/hub/asks", self.asks),
+            operation("POST", "/hub/asks/{ask_id:path}/answer", self.answer),
         ]
 
     # -- tokens ----------------------------------------------------------------------------------
@@ -115,6 +118,16 @@ class HubApi:
     async def delete(self, path: v.LetterPath) -> None:
         """Give it up for good."""
         await self._office.delete(path.number)
+
+    # -- consent ---------------------------------------------------------------------------------
+
+    async def asks(self) -> v.HubAsksView:
+        """What waits for a person."""
+        return v.HubAsksView(await self._office.asks())
+
+    async def answer(self, path: v.HubAskPath, body: PersonAnswer) -> None:
+        """Answer one of them."""
+        await self._office.answer(path.ask_id, body)
 
 
 def _line(entry: Entry) -> bytes:

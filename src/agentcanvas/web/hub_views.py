@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from agentcanvas.hub.office import AgentLine, Choice, DeadLine, Entry, TokenLine, Told
+from agentcanvas.protocol.person import PersonAsk
 
 Number = Annotated[int, Meta(ge=0, le=(1 << 62))]
 Most = Annotated[int, Meta(ge=0, le=1_000)]
@@ -40,6 +41,18 @@ class LettersView(Told, frozen=True, omit_defaults=False):
     """Dead letters, the oldest first."""
 
     letters: tuple[DeadLine, ...]
+
+
+class HubAsksView(Told, frozen=True, omit_defaults=False):
+    """What waits for a person, the oldest first."""
+
+    asks: tuple[PersonAsk, ...]
+
+
+class HubAskPath(Struct, frozen=True):
+    """Something that waits for a person."""
+
+    ask_id: str
 
 
 class TokenPath(Struct, frozen=True):
