@@ -222,6 +222,38 @@ async def test_from_the_link_two_keys_lead_to_what_is_asked(
         await on(page.wait_for_text, *expected)
 
 
+async def test_on_a_phone_a_change_is_found_commented_and_decided_with_a_finger(
+    page: Page, built_page: Path, tmp_path: Path
+) -> None:
+    async with proposed(tmp_path / "l", built_page) as served:
+        await on(page.resize, 400, 860)
+        await opened(page, served)
+        await on(page.click, ".review-panels button:nth-child(2)")
+        await on(page.click, ".tree-name[title='settings.ini']")
+        await on(page.wait_for_text, ".diff-row[data-cursor]", "settings.ini")
+        line = (
+            "[...document.querySelectorAll('.diff-line')]"
+            ".find((one) => one.textContent.includes('option_2 = two'))?.querySelector('.code')"
+        )
+        await on(page.wait_for, line)
+        await on(page.look, f"{line}.click()")
+        await on(page.click, ".diff-row[data-cursor] .say")
+        await on(page.wait_for, "document.activeElement.matches('.thread textarea')")
+        await on(page.type, "Why?")
+        in_sight = (
+            "document.querySelector('.thread-foot .button[data-look=primary]')"
+            ".getBoundingClientRect().bottom"
+            " <= document.querySelector('.diff-scroll').getBoundingClientRect().bottom"
+        )
+        await on(page.wait_for, in_sight)
+        await on(page.click, ".thread-foot .button[data-look='primary']")
+        await on(page.wait_for_text, ".verdict", "1 comment goes along")
+        wide = "document.documentElement.scrollWidth <= innerWidth"
+        assert await on(page.look, wide)
+        await on(page.click, ".verdict .button[data-look='warn']")
+        await on(page.wait_for_text, ".toast", "sent back")
+
+
 @pytest.mark.req("U5")
 async def test_everything_is_within_reach_of_the_keyboard(
     page: Page, built_page: Path, tmp_path: Path

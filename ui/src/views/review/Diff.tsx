@@ -106,6 +106,10 @@ export function Diff({ reviewed, ref }: Props) {
                 data-kind={row.kind}
                 data-stuck={isStuck || undefined}
                 data-cursor={index === cursor || undefined}
+                onClick={() => {
+                  // A tap on a line is how a finger comes to it.
+                  if (row.kind === "line" || row.kind === "pair") setCursor(row.key);
+                }}
                 style={isStuck ? undefined : { transform: `translateY(${start}px)` }}
               >
                 <DiffRow row={row} reviewed={reviewed} />

@@ -67,7 +67,7 @@ function There({ entry, entries, names, onPanel, reviewed }: Props & { reviewed:
   const toFile = useCallback(
     (file: number) => {
       onPanel("diff");
-      diff.current?.reveal(rowOfFile(rows, file));
+      reveal(diff, rowOfFile(rows, file));
     },
     [rows, onPanel],
   );
@@ -78,7 +78,7 @@ function There({ entry, entries, names, onPanel, reviewed }: Props & { reviewed:
       (one) => one.file === file && ((one.kind === "line" && one.line.fresh === line) || (one.kind === "pair" && one.right?.fresh === line)),
     );
     onPanel("diff");
-    diff.current?.reveal(row < 0 ? rowOfFile(rows, file) : row);
+    reveal(diff, row < 0 ? rowOfFile(rows, file) : row);
   };
   useActions(useReviewActions({ entry, entries, reviewed, diff, verdict, toFile }));
 
@@ -110,6 +110,12 @@ function There({ entry, entries, names, onPanel, reviewed }: Props & { reviewed:
       <Evidence reviewed={reviewed} names={names} onPlace={toPlace} />
     </>
   );
+}
+
+/** On a narrow page the diff has no height before its panel is shown. */
+function reveal(diff: React.RefObject<DiffHandle | null>, row: number): void {
+  diff.current?.reveal(row);
+  if (window.matchMedia("(max-width: 960px)").matches) requestAnimationFrame(() => diff.current?.reveal(row));
 }
 
 function Head({ reviewed, names }: { reviewed: Reviewed; names: Names }) {

@@ -16,12 +16,13 @@ interface Props {
   readonly entries: readonly Entry[];
   readonly chosen: Entry | null;
   readonly names: Names;
+  readonly onChoose: () => void;
 }
 
 /** What is not settled is asked about, so that its badges are true before it is opened. */
 const MOST_ASKED = 40;
 
-export function Queue({ entries, chosen, names }: Props) {
+export function Queue({ entries, chosen, names, onChoose }: Props) {
   const t = useT();
   const [turn, setTurn] = useState<"mine" | "others" | null>(null);
   const open = entries.filter(({ group }) => group !== "settled");
@@ -68,6 +69,7 @@ export function Queue({ entries, chosen, names }: Props) {
                     isChosen={entry.runId === chosen?.runId && entry.taskId === chosen.taskId}
                     detail={details.get(entry)}
                     names={names}
+                    onChoose={onChoose}
                   />
                 ))}
               </ul>
@@ -84,9 +86,10 @@ interface RowProps {
   readonly isChosen: boolean;
   readonly detail: ShownProposal | undefined;
   readonly names: Names;
+  readonly onChoose: () => void;
 }
 
-function Row({ entry, isChosen, detail, names }: RowProps) {
+function Row({ entry, isChosen, detail, names, onChoose }: RowProps) {
   const t = useT();
   const { runId, taskId, attempts, worker, title, status, group, reader, reason } = entry;
   const made = detail ? Date.parse(detail.createdAt) : NaN;
@@ -98,6 +101,7 @@ function Row({ entry, isChosen, detail, names }: RowProps) {
         aria-current={isChosen ? "true" : undefined}
         data-group={group}
         data-task={taskId}
+        onClick={onChoose}
       >
         <span className="row queue-meta">
           <code className="subtle">

@@ -56,7 +56,14 @@ export default function ReviewView() {
           </button>
         ))}
       </div>
-      <Queue entries={entries} chosen={chosen} names={names} />
+      <Queue
+        entries={entries}
+        chosen={chosen}
+        names={names}
+        onChoose={() => {
+          show("diff");
+        }}
+      />
       {chosen ? (
         <ProposalView key={`${chosen.runId}/${chosen.taskId}`} entry={chosen} entries={entries} names={names} onPanel={show} />
       ) : (
