@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from agentcanvas.pattern import Ends, Fate, Gate, Measure
+from agentcanvas.pattern import Fate, Measure
 from agentcanvas.patterns.bilateral_negotiation_offer_counteroffer import Offer
 from agentcanvas.patterns.blackboard_shared_state import Options as BoardOptions
 from agentcanvas.patterns.blackboard_shared_state import Volunteer
@@ -111,8 +111,8 @@ SCENES: dict[str, Scene] = {
         },
         {
             "pam": Requirements("clean plates", ("no stains",), ("they shine",)),
-            "art": Design("by hand", ("sink.py",)),
-            "eng": [f"version {n}" for n in range(1, 9)],
+            "art": [Verdict(accept=True), Design("by hand", ("sink.py",))],
+            "eng": [Verdict(accept=True), *(f"version {n}" for n in range(1, 9))],
             "quinn": [Verdict(accept=False, reason="a stain"), Verdict(accept=True)],
         },
         "accepted",
@@ -309,5 +309,3 @@ SCENES: dict[str, Scene] = {
         done=False,
     ),
 }
-
-GATED = Ends(gates=(Gate("score", ">=", 0.5),))

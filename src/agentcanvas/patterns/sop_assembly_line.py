@@ -1,8 +1,9 @@
 """sop_assembly_line (P04): typed documents in a shared pool, and nobody acts before its inputs.
 
 After MetaGPT (arXiv 2308.00352): each role watches some documents and publishes one. It fires when
-all that it watches is there. The engineer's code is checked by running it, and QA holds it against
-the requirements; what fails goes back to the engineer, three times at most.
+all that it watches is there. Whoever works with a document next verifies it; the engineer's code is
+checked by running it, and QA holds it against the requirements. What fails goes back to its author,
+three times at most.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Design(msgspec.Struct, frozen=True):
 
 
 class Options(msgspec.Struct, frozen=True):
-    """``max_rounds`` is how often the code is written; never more than four times."""
+    """``max_rounds`` is how often a document or the code is written; at most four times."""
 
     max_rounds: Positive = TRIES
 
@@ -61,24 +62,21 @@ class SopAssemblyLine:
     )
 
     def most(self, size: Size, options: Options) -> Most:
-        """Two documents, and so many times code and its report."""
+        """So many times two documents and their verdicts, and code and its report."""
         tries = min(size.rounds or options.max_rounds, TRIES)
-        return Most(2 * size.typed + tries * (size.task + size.typed))
+        return Most(tries * (2 * 2 * size.typed + size.task + size.typed))
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Write the documents, then code until it passes."""
-        for role, form, name in _DOCUMENTS:
-            words = await _words(stage, role, request)
-            document = await stage.ask_for(form, cast[role][0], words)
-            if document.value is None:
-                return Outcome(f"no {name}: {document.reason}", done=False)
-            await stage.post(name, document.text, by=document.agent)
-            stage.keep(document.text)
-        return await self._build(stage, cast, request, options)
-
-    async def _build(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
-        engineer, qa = cast["engineer"][0], cast["qa"][0]
         tries = min(stage.ends.rounds or options.max_rounds, TRIES)
+        for role, form, name, reader in _DOCUMENTS:
+            report = await _document(stage, cast, request, (role, form, name, reader), tries)
+            if report:
+                return Outcome(f"no {name}: {report}", done=False)
+        return await self._build(stage, cast, request, tries)
+
+    async def _build(self, stage: Stage, cast: Cast, request: str, tries: int) -> Outcome:
+        engineer, qa = cast["engineer"][0], cast["qa"][0]
         built, report, number = "", "", 0
         async for round_ in stage.rounds(tries):
             number += 1
@@ -101,10 +99,33 @@ class SopAssemblyLine:
         return Outcome(f"max_rounds: {tries}", done=False, result=built)
 
 
-_DOCUMENTS: tuple[tuple[str, type[Requirements | Design], str], ...] = (
-    ("product_manager", Requirements, REQUIREMENTS),
-    ("architect", Design, DESIGN),
+_Document = tuple[str, type[Requirements | Design], str, str]
+_DOCUMENTS: tuple[_Document, ...] = (
+    ("product_manager", Requirements, REQUIREMENTS, "architect"),
+    ("architect", Design, DESIGN, "engineer"),
 )
+"""Who writes what, and who verifies it."""
+
+
+async def _document(stage: Stage, cast: Cast, request: str, document: _Document, tries: int) -> str:
+    """Publish a document until its reader accepts it; what is wrong if none was."""
+    role, form, name, reader = document
+    report = ""
+    async for round_ in stage.rounds(tries):
+        words = await _words(round_, role, request, report=report)
+        written = await round_.ask_for(form, cast[role][0], words)
+        if written.value is None:
+            return written.reason
+        await round_.post(name, written.text, by=written.agent)
+        stage.keep(written.text)
+        words = stage.words(
+            "sop_assembly_line.verify", request=request, title=name, document=written.text
+        )
+        verdict = await round_.ask_for(Verdict, cast[reader][0], words)
+        if verdict.value is not None and verdict.value.accept:
+            return ""
+        report = verdict.value.reason if verdict.value else verdict.reason
+    return report or "it was not accepted"
 
 
 async def _words(stage: Stage, role: str, request: str, *, report: str = "") -> str:
