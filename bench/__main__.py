@@ -22,7 +22,7 @@ from bench.harness import Contest, Effort, run
 Contests: TypeAlias = Callable[..., Iterable[Contest]]
 
 RESULTS = Path(__file__).parent / "results"
-MACHINERY = {"__main__", "figures", "harness", "report"}
+MACHINERY = {"__main__", "figures", "harness", "network", "report"}
 
 
 def available() -> Mapping[str, str]:

@@ -126,6 +126,7 @@ async def test_a_foreign_page_does_not_get_in(place: Place, origin: str) -> None
     with pytest.raises(InvalidStatus) as refused:
         await connect(address, proxy=None, additional_headers={"Origin": origin})
     assert refused.value.response.status_code == 403
+    assert json.loads(refused.value.response.body)["type"] == "ERROR"
 
 
 @pytest.mark.req("M3", "H11")

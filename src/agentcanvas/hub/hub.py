@@ -24,7 +24,7 @@ from agentcanvas.errors import (
     StoreError,
     ValidationError,
 )
-from agentcanvas.hub import duties, guard, mailbox, router
+from agentcanvas.hub import duties, guard
 from agentcanvas.hub.addressing import Addressing
 from agentcanvas.hub.alarm import ring_at
 from agentcanvas.hub.background import beside
@@ -36,6 +36,7 @@ from agentcanvas.hub.guard import Principal, PrincipalKind
 from agentcanvas.hub.intake import DEFAULT_SESSION
 from agentcanvas.hub.mailbox import Origin
 from agentcanvas.hub.notices import HUB, notice
+from agentcanvas.hub.origins import find_origin, is_vague
 from agentcanvas.hub.presence import AgentState, Presence
 from agentcanvas.hub.rates import Rates
 from agentcanvas.hub.redaction import Redactor
@@ -46,7 +47,7 @@ from agentcanvas.hub.watch import Watch
 from agentcanvas.protocol.envelope import BROADCAST, Envelope
 from agentcanvas.protocol.kinds import Error, ErrorSeverity, Kind
 from agentcanvas.protocol.limits import Limits
-from agentcanvas.store import Snapshot, Store
+from agentcanvas.store import Store
 
 NOT_KEPT = frozenset({Kind.HEARTBEAT})
 """Kinds that are worth nothing a minute later: they change ``presence`` and are not delivered."""
@@ -239,7 +240,7 @@ class Hub:
         """
         if self.consent is None:
             guard.check_consent(principal, envelope)
-        origin = await self._origin(envelope) if _is_vague(envelope) else None
+        origin = await self._origin(envelope) if is_vague(envelope) else None
         return self._addressing.address(principal, envelope, origin, on_behalf_of, breaches)
 
     async def _note_refusal(
@@ -254,7 +255,7 @@ class Hub:
 
     async def _origin(self, envelope: Envelope) -> Origin | None:
         """Find the message that this one answers: who sent that, and where."""
-        return await self._store.read(partial(_find_origin, envelope=envelope))
+        return await self._store.read(partial(find_origin, envelope=envelope))
 
     # -- people ----------------------------------------------------------------------------------
 
@@ -443,22 +444,3 @@ async def _gathered(
         else:
             gathered.append(outcome)
     return gathered
-
-
-def _is_vague(envelope: Envelope) -> bool:
-    """Tell whether a message leaves open where it belongs, but answers one that may say it."""
-    if envelope.session is not UNSET and envelope.recipient is not UNSET:
-        return False
-    return envelope.reply_to is not UNSET or envelope.correlation_id is not UNSET
-
-
-def _find_origin(look: Snapshot, envelope: Envelope) -> Origin | None:
-    """Look for the message in ``reply_to``, else for the session of the correlation id (D27)."""
-    for id_ in (envelope.reply_to, envelope.correlation_id):
-        if id_ is not UNSET and (found := mailbox.origin(look, router.key_of(id_), id_)):
-            return found
-    if envelope.correlation_id is not UNSET:
-        session = mailbox.session_of_thread(look, envelope.correlation_id)
-        if session is not None and envelope.recipient is not UNSET:
-            return Origin(session, envelope.recipient.id)
-    return None

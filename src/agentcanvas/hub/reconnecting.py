@@ -7,6 +7,7 @@ How a connection is made is left to ``Dial``.
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -44,6 +45,7 @@ class BackOff(Struct, frozen=True, kw_only=True):
 
 
 _DEFAULTS = BackOff()
+_log = logging.getLogger(__name__)
 _TAKEN_KEPT = 10_000
 
 
@@ -162,10 +164,12 @@ class Reconnecting:
                 way = await self._dial()
             except Replaced:
                 raise
-            except Disconnected:
+            except Disconnected as reason:
                 failures += 1
                 if failures == self._back_off.attempts:
                     raise
+                if failures == 1:
+                    _log.warning("%s Trying again until it can.", reason)
                 await self._clock.sleep(self._back_off.pause_s(failures, self._chance))
             except AgentCanvasError as refusal:
                 if not self.connections:

@@ -14,14 +14,13 @@ from starlette.types import Receive, Scope, Send
 from agentcanvas.errors import AgentCanvasError
 from agentcanvas.hub.hub import Link
 from agentcanvas.protocol.dialect import DialectName
-from agentcanvas.web import problems
 from agentcanvas.web.doors import Credentials, Doors
-from agentcanvas.web.operation import JSON, converted
-from agentcanvas.web.socket_session import SocketSession, close_reason
+from agentcanvas.web.operation import converted
+from agentcanvas.web.socket_refusal import refuse_socket
+from agentcanvas.web.socket_session import SocketSession
 
 SUBPROTOCOL = "agentcanvas"
 _TOKEN_PREFIX = "token."  # noqa: S105 - how a sub-protocol that holds one begins
-_REFUSED = 1008
 
 
 class ConnectQuery(Struct, frozen=True):
@@ -52,7 +51,7 @@ class AgentSocket:
         try:
             query, link = await self._let_in(scope)
         except AgentCanvasError as refusal:
-            await self._refuse(refusal, scope, send)
+            await refuse_socket(refusal, self._doors.clock, scope, send)
             return
         session = SocketSession(
             self._doors, link, send, dialect=query.dialect, acks_by_itself=query.ack == "auto"
@@ -85,18 +84,6 @@ class AgentSocket:
             await link.close(goodbye=False)
             raise
         return query, link
-
-    async def _refuse(self, refusal: AgentCanvasError, scope: Scope, send: Send) -> None:
-        if "websocket.http.response" not in scope.get("extensions", {}):
-            reason = close_reason(str(refusal))
-            await send({"type": "websocket.close", "code": _REFUSED, "reason": reason})
-            return
-        headers = [(b"content-type", JSON.encode())]
-        status = problems.status_of(refusal)
-        start = {"type": "websocket.http.response.start", "status": status, "headers": headers}
-        await send(start)
-        body = self._doors.refusal(refusal)
-        await send({"type": "websocket.http.response.body", "body": body})
 
 
 def _credentials(asked: dict[str, str], scope: Scope) -> Credentials:

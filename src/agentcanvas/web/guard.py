@@ -11,7 +11,6 @@ browser may do with it.
 from __future__ import annotations
 
 import hmac
-import logging
 from collections.abc import Collection, Mapping
 from ipaddress import ip_address
 from urllib.parse import urlencode
@@ -22,17 +21,17 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agentcanvas.clock import Clock
-from agentcanvas.errors import AgentCanvasError, PermissionDenied, Unauthenticated
+from agentcanvas.errors import AgentCanvasError, NotFound, PermissionDenied, Unauthenticated
 from agentcanvas.hub import frames
 from agentcanvas.web.answers import is_api, refusal
 from agentcanvas.web.passes import LASTS_S, Passes
+from agentcanvas.web.socket_refusal import refuse_socket
 
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
 _HTTP_PORT = 80
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _TOKEN = "token"  # noqa: S105 - the name of a field
 _BEARER = "bearer"
-_log = logging.getLogger(__name__)
 
 _HEADERS = {
     "content-security-policy": (
@@ -100,25 +99,20 @@ class Guard:
         await answer(scope, receive, send_guarded)
 
     async def _guard_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
-        reason = "not offered"
         of_agents = self._socket if scope["path"] == frames.PATH else None
         of_people = self._sockets.get(scope["path"])
         door = of_agents or of_people
-        if door is not None:
-            try:
-                connection = HTTPConnection(scope)
-                origin = self._check_source(connection)
-                if of_people is not None:
-                    self._check_person(connection, origin)
-            except Unauthenticated:
-                reason = "not let in"
-            except AgentCanvasError as error:
-                reason = "host or origin not accepted"
-                _log.info("a connection was refused: %s", error)
-            else:
-                await door(scope, receive, send)
-                return
-        await send({"type": "websocket.close", "code": 1008, "reason": reason})
+        try:
+            if door is None:
+                raise NotFound(f"There is no WebSocket at {scope['path']}.")
+            connection = HTTPConnection(scope)
+            origin = self._check_source(connection)
+            if of_people is not None:
+                self._check_person(connection, origin)
+        except AgentCanvasError as error:
+            await refuse_socket(error, self._clock, scope, send)
+        else:
+            await door(scope, receive, send)
 
     def _check_source(self, connection: HTTPConnection) -> str | None:
         """Refuse a wrong host or origin; tell the origin, if one is named."""

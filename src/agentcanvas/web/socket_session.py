@@ -23,12 +23,10 @@ from agentcanvas.protocol.dialect import DialectName
 from agentcanvas.protocol.dialects import encode
 from agentcanvas.protocol.envelope import Envelope
 from agentcanvas.web.doors import Doors
+from agentcanvas.web.socket_refusal import close_reason
 
 _GOODBYES = frozenset({1000, 1001})
 _GOING_AWAY, _FAILED = 1001, 1011
-_REASON_BYTES = 123
-"""A close frame holds no more."""
-
 _MESSAGES_ON_WAY = 1024
 _BYTES_ON_WAY = 4 * 1024 * 1024
 """How much of one agent may be on its way to the disk; beyond, nothing more is read from it."""
@@ -302,8 +300,3 @@ class _InHand:
 
 async def _all(failure: AgentCanvasError, number: int) -> list[Outcome]:
     return [failure] * number
-
-
-def close_reason(sentence: str) -> str:
-    """Cut a sentence to what a close frame can hold."""
-    return sentence.encode()[:_REASON_BYTES].decode(errors="ignore")
