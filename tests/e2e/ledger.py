@@ -16,6 +16,7 @@ from typing import Any
 
 from agentcanvas.agents.runtime import Turn
 from agentcanvas.app.office import open_engine
+from agentcanvas.app.planning import WorkspacePlanner
 from agentcanvas.app.server import serve_beside
 from agentcanvas.runs.engine import Engine
 from agentcanvas.runs.office import RunOrder
@@ -267,5 +268,7 @@ async def proposed(
         run_id = await engine.start(order)
         async for _ in engine.events(run_id):
             pass
-        async with serve_beside(engine, store, root, port=0, static=page) as info:
+        planner = WorkspacePlanner(engine, root)
+        serving = serve_beside(engine, store, root, port=0, static=page, planner=planner)
+        async with serving as info:
             yield Served(root, engine, info.link, run_id)

@@ -1,4 +1,4 @@
-import { type Range, defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
+import { type Range, type Virtualizer, defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, useCallback, useEffect, useImperativeHandle, useMemo, useRef, type Ref } from "react";
 import { useT } from "../../i18n/index.ts";
 import { plain } from "../../model/odd.ts";
@@ -29,6 +29,7 @@ export function Diff({ reviewed, ref }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const heads = useMemo(() => rows.flatMap((row, index) => (row.kind === "file" ? [index] : [])), [rows]);
   const stuck = useRef(0);
+  const self = useRef<Virtualizer<HTMLDivElement, Element> | null>(null);
 
   // eslint-disable-next-line react-hooks/incompatible-library -- its functions are not handed on
   const virtual = useVirtualizer({
@@ -40,13 +41,20 @@ export function Diff({ reviewed, ref }: Props) {
     scrollPaddingStart: STICKY_PX,
     rangeExtractor: useCallback(
       (range: Range) => {
-        stuck.current = headAbove(heads, range.startIndex);
+        // The heading of what shows below it: the next file's takes over once it comes that far.
+        const box = scroller.current;
+        const below = box ? self.current?.getVirtualItemForOffset(box.scrollTop + STICKY_PX)?.index : undefined;
+        stuck.current = headAbove(heads, below ?? range.startIndex);
         const shown = defaultRangeExtractor(range);
         return shown.includes(stuck.current) ? shown : [stuck.current, ...shown];
       },
       [heads],
     ),
   });
+
+  useEffect(() => {
+    self.current = virtual;
+  }, [virtual]);
 
   const reveal = useCallback(
     (index: number, focus = true) => {
@@ -96,7 +104,7 @@ export function Diff({ reviewed, ref }: Props) {
         <div className="diff-rows" style={{ height: virtual.getTotalSize() }}>
           {items.map(({ index, key, start }) => {
             const row = rows[index];
-            const isStuck = index === stuck.current && index < (virtual.range?.startIndex ?? 0);
+            const isStuck = index === stuck.current && start < (virtual.scrollOffset ?? 0);
             return row ? (
               <div
                 key={key}
