@@ -11,10 +11,11 @@ import anyio
 import pytest
 
 from agentcanvas.agents.member_tools import PATIENCE_S, MemberTools
-from agentcanvas.agents.runtime import Turn
+from agentcanvas.agents.runtime import Turn, answered
 from agentcanvas.agents.tools import Tools, Used
 from agentcanvas.clock import VirtualClock
 from agentcanvas.errors import ExecutionError, PermissionDenied
+from agentcanvas.protocol.records import FailureClass
 from agentcanvas.protocol.team import Mate, TeamPost
 from tests.agents.conftest import turn
 
@@ -167,3 +168,25 @@ async def test_each_tool_says_what_it_takes(
         for tool in tools.offered:
             assert tool.description.endswith(".")
             assert tool.parameters["type"] == "object"
+
+
+async def test_who_hands_its_task_over_has_not_done_it(
+    team: Team, others: Answering, clock: VirtualClock
+) -> None:
+    members = MemberTools("coder-1", team, others, clock)
+    asked = turn(task_id="T1")
+    async with members.during(asked) as tools:
+        assert (await use(tools, "hand_off", to="eve", why="is Rust")).failed
+        assert not (await use(tools, "hand_off", to="bob", why="is Rust")).failed
+    settled = members.settled(asked, answered(asked, "I stopped at the parser."))
+    assert settled.error_class is FailureClass.HANDED_OFF
+    assert (settled.hand_to, settled.text) == ("bob", "I stopped at the parser.")
+    assert settled.error == "coder-1 hands this over to bob: is Rust"
+    assert members.settled(asked, answered(asked, "done")).ok
+
+
+async def test_a_question_is_answered_and_not_handed_over(
+    team: Team, others: Answering, clock: VirtualClock
+) -> None:
+    async with MemberTools("coder-1", team, others, clock).during(turn()) as tools:
+        assert (await use(tools, "hand_off", to="bob", why="is Rust")).failed

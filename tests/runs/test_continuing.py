@@ -104,7 +104,7 @@ async def test_a_fallback_goes_on_with_what_was_said_and_changed_by_then(root: P
     assert (limit.agent, limit.to, limit.task_id) == ("coder", "other", "task-1")
     assert (root / limit.partial).read_text().startswith("diff --git a/notes.txt")
     (prompt,) = heard
-    assert "coder began with this task and was cut off by a limit" in prompt
+    assert "coder began with this task and could not finish it" in prompt
     assert "I have begun with the notes." in prompt
     assert "Greet the world" in prompt
     applied = [event for event in events if isinstance(event, e.ProposalLanded)]
@@ -239,3 +239,37 @@ async def test_the_first_answer_of_the_first_is_kept_and_a_later_one_is_refused(
     assert "only an assigned task can end" in refusal
     ended = [event.payload for event in events if isinstance(event, e.TurnEnded)]
     assert (ended[0].ok, ended[0].text) == (False, "Half of it.")
+
+
+async def test_a_member_that_hands_its_task_over_is_followed_by_whom_it_named(root: Path) -> None:
+    heard: list[str] = []
+
+    def coder(turn: Turn) -> TurnResult:
+        write(turn, "notes.txt", "half done\n")
+        result = failed("Coder hands this over to other: it is Rust", FailureClass.HANDED_OFF)
+        return structs.replace(result, hand_to="other")
+
+    def other(turn: Turn) -> str:
+        heard.append(turn.prompt)
+        assert turn.place is not None
+        assert (turn.place.tree / "notes.txt").read_text() == "half done\n"
+        write(turn, "greeting.txt", "hello world\n")
+        return "done"
+
+    state, events = await play(root, coder, other)
+    assert state.status is RunStatus.DONE
+    assert "it is Rust" in heard[0]
+    assert [(limit.agent, limit.to) for limit in limits(events)] == [("coder", "other")]
+
+
+@pytest.mark.parametrize("to", ["nobody", "coder", ""])
+async def test_a_task_handed_to_nobody_fails_with_the_reason(root: Path, to: str) -> None:
+    def coder(turn: Turn) -> TurnResult:
+        del turn
+        result = failed("Coder hands this over: it is Rust", FailureClass.HANDED_OFF)
+        return structs.replace(result, hand_to=to)
+
+    state, events = await play(root, coder, lambda _: "never asked")
+    assert state.status is not RunStatus.DONE
+    assert "it is Rust" in state.reason
+    assert not limits(events)

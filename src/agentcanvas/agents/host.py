@@ -52,7 +52,7 @@ from agentcanvas.protocol.values import freeze
 from agentcanvas.sandbox.confine import Confinement
 
 _LONGEST_TEXT = 100_000
-_LIMITS = frozenset({FailureClass.RATE_LIMIT, FailureClass.QUOTA})
+_LIMITS = frozenset({FailureClass.RATE_LIMIT, FailureClass.QUOTA, FailureClass.HANDED_OFF})
 _ACCEPT_AFTER_S = 1.0
 """A turn that ends sooner is taken over and answered in one go."""
 
@@ -388,6 +388,7 @@ def _task_result(
         timed_out=result.outcome in (Outcome.TIMEOUT, Outcome.STALLED),
         retry_at_ms=UNSET if result.retry_at_ms is None else max(0, result.retry_at_ms),
         partial=partial,
+        hand_to=result.hand_to,
         notes=(*result.notes, *(handed_in.notes if handed_in else ())),
     )
     return TaskResult(

@@ -1,4 +1,4 @@
-"""What a member can do in its team during a turn: ask, tell, post, read, note and recall.
+"""What a member can do in its team during a turn: ask, hand over, tell, post, read, note, recall.
 
 A question may take longer than a client of MCP waits for a tool. Such an answer is fetched later,
 by a ticket. Limits, ways and the record are the run's; see ``Aside``.
@@ -12,12 +12,14 @@ from typing import Annotated, Protocol
 
 import anyio
 import anyio.abc
+import msgspec
 from msgspec import Meta
 
-from agentcanvas.agents.runtime import Turn
+from agentcanvas.agents.runtime import Outcome, Turn, TurnResult
 from agentcanvas.agents.tools import Act, Form, Tools, Used
 from agentcanvas.clock import Clock
 from agentcanvas.errors import AgentCanvasError
+from agentcanvas.protocol.records import FailureClass
 from agentcanvas.protocol.team import Mate, TeamPost
 
 PATIENCE_S = 40.0
@@ -80,6 +82,13 @@ class FetchAnswer(Form, frozen=True, kw_only=True):
     ticket: str
 
 
+class HandOff(Form, frozen=True, kw_only=True):
+    """Hand your whole task over to another member and stop; it starts from the files you leave."""
+
+    to: Annotated[str, Meta(description="The member's id, as list_members gives it.")]
+    why: Annotated[str, Meta(min_length=1, description="Why, and what it should know.")]
+
+
 class ReportProgress(Form, frozen=True, kw_only=True):
     """Say in one line what you are doing, for those who watch."""
 
@@ -129,6 +138,23 @@ class MemberTools:
         self._ask = ask
         self._clock = clock
         self._patience_s = patience_s
+        self._handed: dict[str, HandOff] = {}
+
+    def settled(self, turn: Turn, result: TurnResult) -> TurnResult:
+        """What a turn came to: nothing of its own, if the member handed its task over in it."""
+        handed = self._handed.pop(turn.turn_id, None)
+        if handed is None or result.outcome is Outcome.CANCELLED:
+            return result
+        return msgspec.structs.replace(
+            result,
+            outcome=Outcome.FAILED,
+            error=f"{self._agent} hands this over to {handed.to}: {handed.why}",
+            error_class=FailureClass.HANDED_OFF,
+            hand_to=handed.to,
+        )
+
+    def _note_hand_off(self, turn: Turn, given: HandOff) -> None:
+        self._handed[turn.turn_id] = given
 
     @asynccontextmanager
     async def during(self, turn: Turn) -> AsyncIterator[Tools]:
@@ -137,7 +163,13 @@ class MemberTools:
         async with anyio.create_task_group() as tasks:
             try:
                 yield _During(
-                    self._agent, self._aside, self._ask, turn, tasks=tasks, wait=self._wait
+                    self._agent,
+                    self._aside,
+                    self._ask,
+                    turn,
+                    tasks=tasks,
+                    wait=self._wait,
+                    hand_off=self._note_hand_off,
                 ).tools
             except Exception as error:  # noqa: BLE001  # raised again below
                 raised = error
@@ -181,6 +213,7 @@ class _During:
         *,
         tasks: anyio.abc.TaskGroup,
         wait: Callable[[_Question], Awaitable[bool]],
+        hand_off: Callable[[Turn, HandOff], None],
     ) -> None:
         self._agent = agent
         self._aside = aside
@@ -188,11 +221,13 @@ class _During:
         self._turn = turn
         self._tasks = tasks
         self._wait = wait
+        self._note_hand_off = hand_off
         self._questions: dict[str, _Question] = {}
         able: dict[str, tuple[type[Form], Act]] = {
             "list_members": (ListMembers, self._members),
             "ask_member": (AskAMember, self._ask_member),
             "fetch_answer": (FetchAnswer, self._fetch),
+            "hand_off": (HandOff, self._hand_off),
             "report_progress": (ReportProgress, self._progress),
             "post_to_board": (PostToBoard, self._post),
             "read_board": (ReadBoard, self._read),
@@ -237,6 +272,18 @@ class _During:
         except AgentCanvasError as error:
             question.used = Used(str(error), failed=True)
         question.done.set()
+
+    async def _hand_off(self, given: HandOff) -> Used:
+        if not self._turn.task_id:
+            return Used("Only a task can be handed over; answer the question.", failed=True)
+        reachable = [each.id for each in self._aside.members(self._agent) if each.reachable]
+        if given.to not in reachable:
+            others = ", ".join(reachable) or "nobody"
+            return Used(
+                f"You cannot hand over to {given.to}; to whom you can: {others}.", failed=True
+            )
+        self._note_hand_off(self._turn, given)
+        return Used(f"{given.to} goes on with it. Say in one sentence where you stopped, and end.")
 
     async def _progress(self, given: ReportProgress) -> Used:
         turn = self._turn

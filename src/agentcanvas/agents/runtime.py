@@ -105,6 +105,8 @@ class TurnResult(Struct, frozen=True, kw_only=True):
     left_over: int = 0
     retry_at_ms: int | None = None
     """When a rate limit ends, as far as the agent said so."""
+    hand_to: str = ""
+    """Who is to go on with the task, where the agent hands it over."""
     notes: tuple[str, ...] = ()
 
     @property

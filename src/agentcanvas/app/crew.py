@@ -27,7 +27,7 @@ from agentcanvas.agents.way_out import WayOut
 from agentcanvas.app.clis import Choice, choose, wishes_of
 from agentcanvas.app.lines import Extension, Lines
 from agentcanvas.app.prices import load_prices
-from agentcanvas.app.seats import Place, open_seats, tools_for
+from agentcanvas.app.seats import HandingOver, Place, open_seats, tools_for
 from agentcanvas.app.settings import load_settings
 from agentcanvas.app.ways_out import way_out
 from agentcanvas.clock import Clock
@@ -182,15 +182,17 @@ class LocalCrew:
             case "python" if said.call is not None:
                 return PythonRuntime(_function(said.call), self._clock)
             case "model" if said.model is not None:
-                return ModelRuntime(
+                tools = tools_for(agent.id, call, connection, self._clock)
+                model = ModelRuntime(
                     said.model,
                     call.confinement,
                     self._clock,
                     url=said.url,
                     key_env=said.key_env,
                     options=read_options(said.options, agent.id),
-                    offer=tools_for(agent.id, call, connection, self._clock).during,
+                    offer=tools.during,
                 )
+                return HandingOver(model, tools)
             case "cli":
                 choice = self._cli(said)
                 retries = self._limits.cli_turn.retries

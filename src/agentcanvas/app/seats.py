@@ -84,7 +84,19 @@ class Place:
 
     def seated(self, runtime: Runtime, tools: MemberTools) -> Runtime:
         """The runtime, its member's tools at hand while a turn lasts."""
-        return _Seated(runtime, self._seat, tools)
+        return HandingOver(_Seated(runtime, self._seat, tools), tools)
+
+
+class HandingOver:
+    """A runtime whose member may give its task to another one in the middle of a turn."""
+
+    def __init__(self, runtime: Runtime, tools: MemberTools) -> None:
+        self._runtime = runtime
+        self._tools = tools
+
+    async def run(self, turn: Turn, emit: Emit) -> TurnResult:
+        """Run a turn; handed over, it is not done by this member."""
+        return self._tools.settled(turn, await self._runtime.run(turn, emit))
 
 
 class _Seated:

@@ -95,6 +95,7 @@ class FailureClass(StrEnum):
     TIMEOUT = "timeout"
     STALLED = "stalled"
     TURN_LIMIT = "turn_limit"
+    HANDED_OFF = "handed_off"
     DENIED = "denied"
     CANCELLED = "cancelled"
     CRASH = "crash"

@@ -59,7 +59,8 @@ class Report(Value, frozen=True, kw_only=True):
     """What came of a turn; ``breach`` says why the answer lacks the form that was asked for.
 
     Of a turn that ran into a limit, ``retry_at_ms`` is when that ends, as far as it was told, and
-    ``partial`` the patch, relative to the workspace, of what was changed by then.
+    ``partial`` the patch, relative to the workspace, of what was changed by then. ``hand_to`` is
+    who is to go on, where its agent hands the task over.
     """
 
     text: str = ""
@@ -73,6 +74,7 @@ class Report(Value, frozen=True, kw_only=True):
     timed_out: bool = False
     retry_at_ms: Maybe[Count] = UNSET
     partial: str = ""
+    hand_to: str = ""
     notes: tuple[str, ...] = ()
 
 

@@ -1,9 +1,10 @@
-"""A turn that ran into a limit of its service: it waits for the limit's end, or goes to another.
+"""A turn that was not done by whom it was given to: it waits for a limit's end, or goes to another.
 
 An agent may name a ``fallback``. It gets the task with what was said so far and, in its files, what
 was changed so far. Without one the run waits, its clock stopped, until the time that the service
-named. Both are events. Whoever was handed over from has ended its turn, and what it said is on
-record; should it answer once more, the hub refuses that, since the task is no longer its own.
+named. Whoever cannot do a task may also hand it over by itself. All are events. Whoever was handed
+over from has ended its turn, and what it said is on record; should it answer once more, the hub
+refuses that, since the task is no longer its own.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from agentcanvas.runs import prompts
 from agentcanvas.runs.context import RunContext
 from agentcanvas.runs.turns import TurnOutcome, TurnSpec
 
-_LIMITS = frozenset({FailureClass.RATE_LIMIT, FailureClass.QUOTA})
+_LIMITS = frozenset({FailureClass.RATE_LIMIT, FailureClass.QUOTA, FailureClass.HANDED_OFF})
 _MOST = 4
 """How often one turn may run into a limit; a service that never lets it through is no service."""
 _LONGEST_WAIT_MS = 12 * 3_600_000
@@ -92,6 +93,10 @@ async def _decided(
 
 
 def _decide(run: RunContext, spec: TurnSpec, outcome: TurnOutcome, tried: set[str]) -> _Step:
+    if outcome.failure is FailureClass.HANDED_OFF:
+        to = outcome.report.hand_to
+        known = any(each.id == to for each in run.flow.agents)
+        return _Step(to=to) if known and to not in tried else _Step()
     fallback = next((each.fallback for each in run.flow.agents if each.id == spec.to), None)
     if fallback is not None and fallback not in tried:
         return _Step(to=fallback)
@@ -129,6 +134,7 @@ def _next(
         message = prompts.continued(
             base.message,
             said=report.text,
+            why=outcome.reason,
             before="" if to == spec.to else run.name_of(spec.to),
             has_files=bool(partial),
         )

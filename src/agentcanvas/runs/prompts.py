@@ -128,13 +128,13 @@ def revision(instruction: str, reason: str) -> str:
     )
 
 
-def continued(instruction: str, *, said: str, before: str, has_files: bool) -> str:
-    """The message of a task whose turn was ended by a limit of the service, before it was done."""
+def continued(instruction: str, *, said: str, why: str, before: str, has_files: bool) -> str:
+    """The message of a task whose turn ended before it was done, by a limit or by a hand-over."""
     whose = f"{before} began with this task" if before else "You began with this task"
     files = "your files are as they were then" if has_files else "nothing had been changed by then"
     parts = [
-        f"{whose} and was cut off by a limit of its service; {files}. Look at what is there and "
-        "finish it.",
+        f"{whose} and could not finish it; {files}. Look at what is there and finish it.",
+        f"Why it ended: {_shortened(why, _LONGEST_SAID)}" if why.strip() else "",
         f"What was said last:\n{_fenced(_shortened(said, _LONGEST_SAID), 'text')}"
         if said.strip()
         else "",

@@ -902,7 +902,7 @@ export interface RetryEvent {
 }
 
 /** Why a worker's turn failed, coarse enough to decide what to do next. */
-export type FailureClass = "auth" | "rate_limit" | "quota" | "model_not_found" | "server" | "network" | "timeout" | "stalled" | "turn_limit" | "denied" | "cancelled" | "crash" | "unknown";
+export type FailureClass = "auth" | "rate_limit" | "quota" | "model_not_found" | "server" | "network" | "timeout" | "stalled" | "turn_limit" | "handed_off" | "denied" | "cancelled" | "crash" | "unknown";
 
 /** The turn, or a part of it, failed. */
 export interface ErrorEvent {

@@ -314,7 +314,7 @@ export const en = {
   "item.undone": "{task} taken back: {count} file|{task} taken back: {count} files",
   "item.answersAfter": "{name} answers after {time}",
   "item.limitWaits": "{name} has reached a limit and goes on at {time}: {reason}",
-  "item.limitHandedOver": "{name} has reached a limit, {to} goes on: {reason}",
+  "item.limitHandedOver": "{to} goes on for {name}: {reason}",
   "item.told": "You say to {name}: {text}",
   "item.taskAnswered": "{task} answered: {summary}",
   "item.messagePassed": "{name} to {to}: {text}",

@@ -313,7 +313,7 @@ export const ko: Readonly<Record<keyof Catalogue, string>> = {
   "item.undone": "{task} 되돌림: 파일 {count}개",
   "item.answersAfter": "{name} 응답, {time} 걸림",
   "item.limitWaits": "{name} 한도 도달, {time} 이후 계속: {reason}",
-  "item.limitHandedOver": "{name} 한도 도달, {to}이(가) 이어서 진행: {reason}",
+  "item.limitHandedOver": "{name} 대신 {to}이(가) 이어서 진행: {reason}",
   "item.told": "{name}에게 말함: {text}",
   "item.taskAnswered": "{task} 답변: {summary}",
   "item.messagePassed": "{name} → {to}: {text}",

@@ -313,7 +313,7 @@ export const zh: Readonly<Record<keyof Catalogue, string>> = {
   "item.undone": "{task} 已撤销：{count} 个文件",
   "item.answersAfter": "{name} 已答复，用时 {time}",
   "item.limitWaits": "{name} 已达到限额，{time} 后继续：{reason}",
-  "item.limitHandedOver": "{name} 已达到限额，由 {to} 继续：{reason}",
+  "item.limitHandedOver": "由 {to} 接替 {name} 继续：{reason}",
   "item.told": "你对 {name} 说：{text}",
   "item.taskAnswered": "{task} 已答复：{summary}",
   "item.messagePassed": "{name} → {to}：{text}",

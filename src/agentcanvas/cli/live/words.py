@@ -196,12 +196,11 @@ def _told_of_disk(event: e.RunEvent) -> str:
 
 def _of_limit(view: RunView, limit: e.Limit) -> str:
     who = one_line(view.name_of(limit.agent), 40)
+    reason = one_line(limit.reason, 200)
     if limit.to:
-        then = f"{one_line(view.name_of(limit.to), 40)} goes on with it"
-    else:
-        moment = datetime.fromtimestamp((limit.until_ms or 0) / 1000).astimezone()
-        then = f"it goes on after {moment:%Y-%m-%d %H:%M}"
-    return f"{who} has reached a limit ({one_line(limit.reason, 200)}); {then}"
+        return f"{one_line(view.name_of(limit.to), 40)} goes on for {who}: {reason}"
+    moment = datetime.fromtimestamp((limit.until_ms or 0) / 1000).astimezone()
+    return f"{who} has reached a limit ({reason}); it goes on after {moment:%Y-%m-%d %H:%M}"
 
 
 def _told_of_life(event: e.RunEvent) -> str:
