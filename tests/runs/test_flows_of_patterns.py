@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from agentcanvas.agents.runtime import Turn
-from agentcanvas.runs.events import InteractionStarted, MessagePassed, TurnStarted
+from agentcanvas.clock import VirtualClock
+from agentcanvas.runs.events import InteractionStarted, MessagePassed, TurnEnded, TurnStarted
 from agentcanvas.runs.state import RunState, RunStatus
 from tests.runs.workspaces import engine_on, order, repository
 
@@ -188,22 +189,27 @@ review: {autoApprove: true, allowUnverified: true}
 
 
 async def test_a_bid_that_comes_too_late_is_told_so_and_wins_nothing(root: Path) -> None:
-    awarded = threading.Event()
+    clock = VirtualClock(jumps=False)
+    both_asked = anyio.Event()
 
     def quick(turn: Turn) -> str:
-        if turn.task_id:
-            awarded.set()
-            return "done"
-        return json.dumps({"propose": True, "cost": 9})
+        return "done" if turn.task_id else json.dumps({"propose": True, "cost": 9})
 
-    def slow(turn: Turn) -> str:
+    async def slow(turn: Turn) -> str:
         del turn
-        awarded.wait(20)
-        return json.dumps({"propose": True, "cost": 1})
+        both_asked.set()
+        await anyio.sleep_forever()
+        raise AssertionError
 
-    async with engine_on(root, functions={"quick": quick, "slow": slow}) as engine:
+    async with engine_on(root, clock=clock, functions={"quick": quick, "slow": slow}) as engine:
         run_id = await engine.start(order(AUCTION, "Wash up"))
-        entries = [entry async for entry in engine.events(run_id)]
+        entries = []
+        async for entry in engine.events(run_id):
+            entries.append(entry)
+            if isinstance(entry.event, TurnEnded) and clock.monotonic() == 0:
+                # The quick one's bid is on record; only the slow one's is missing at the deadline.
+                await both_asked.wait()
+                await clock.advance(3)
         state = await engine.state(run_id)
     assert state.reason == "done: quick for 9"
     told = [e.event.payload for e in entries if isinstance(e.event, MessagePassed)]
