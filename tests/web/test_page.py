@@ -49,6 +49,17 @@ async def test_without_the_interface_a_page_says_so_and_lists_the_runs(
     assert "<script>" not in page.text
 
 
+async def test_without_the_interface_the_page_says_how_to_get_it(client: httpx.AsyncClient) -> None:
+    page = (await client.get("/", headers={"accept": "text/html"})).text
+    for word in (
+        "make ui",
+        "AGENTCANVAS_SKIP_UI",
+        "pip install --force-reinstall --no-cache-dir agentcanvas",
+        "agentcanvas serve",
+    ):
+        assert f"<code>{word}</code>" in page
+
+
 @pytest.mark.parametrize("path", ["/", "/index.html", "/runs/r1", "/runs/r1/board?x=1"])
 async def test_every_address_of_the_interface_gives_its_page(
     built: httpx.AsyncClient, path: str

@@ -20,6 +20,17 @@ _HASHED = "assets"
 _FOREVER = "public, max-age=31536000, immutable"
 _ASK_AGAIN = "no-cache"
 _NOT_FOUND = 404
+# A wheel that was once built without the page may be in pip's cache.
+_HOW_TO_BUILD = """
+<ul>
+<li>In a checkout of AgentCanvas, build it: <code>make ui</code></li>
+<li>An installed package is installed anew, from where it came, with
+<code>AGENTCANVAS_SKIP_UI</code> unset:
+<code>pip install --force-reinstall --no-cache-dir agentcanvas</code></li>
+</ul>
+<p>Then stop <code>agentcanvas serve</code> and start it again. Everything can also be done on the
+command line: <code>agentcanvas --help</code>.</p>
+"""
 
 
 def page_route(static: Path | None, records: Records, root: Path) -> BaseRoute:
@@ -60,9 +71,7 @@ def _unbuilt_page(runs: tuple[RunSummary, ...], root: Path) -> str:
     return html_page(
         "AgentCanvas: the interface is not built",
         f"<p>The server of <code>{escape(str(root))}</code> runs, and so does its API, but this "
-        "installation comes without the web interface. Install it anew without "
-        "<code>AGENTCANVAS_SKIP_UI</code>, or use the command line: "
-        "<code>agentcanvas --help</code>.</p>"
+        f"installation comes without the web interface.</p>{_HOW_TO_BUILD}"
         f"<h2>Runs</h2>{table if runs else '<p>None yet.</p>'}",
     )
 
