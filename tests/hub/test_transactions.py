@@ -203,8 +203,10 @@ def numbers_of(outcomes: Sequence[Outcome]) -> list[int]:
 
 
 @asynccontextmanager
-async def busy_writer(store: Store) -> AsyncIterator[None]:
+async def busy_writer(broker: EmbeddedBroker, store: Store) -> AsyncIterator[None]:
     """Keep the writer from writing until the block ends."""
+    # What the broker wrote when it was opened must not stand behind what is held here.
+    await broker.commits.work(lambda _: None)
     free = threading.Event()
     held = store.submit(lambda _: free.wait())
     try:
@@ -221,7 +223,7 @@ async def test_an_urgent_message_waits_for_the_batch_being_written_and_for_no_ot
     def a_batch(of: int, **fields: Any) -> asyncio.Future[list[Outcome]]:
         return broker.commits.post([post("a", "b", **fields) for _ in range(of)])
 
-    async with busy_writer(store):
+    async with busy_writer(broker, store):
         first = a_batch(40)
         while broker.commits._postings:  # until it is on its way to the writer
             await anyio.lowlevel.checkpoint()
