@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import msgspec
 
+from agentcanvas.protocol.records import TranscriptEvent
 from agentcanvas.runs import events as e
 from agentcanvas.runs.office import RunSummary
 from agentcanvas.runs.state import RunStatus, fold
@@ -40,6 +41,7 @@ class CannedServer(ThreadingHTTPServer):
         self.asked_from: list[str] = []
         self.snapshots = 0
         self.report = "# Run Report"
+        self.transcript: tuple[TranscriptEvent, ...] = ()
         self.changed = threading.Condition()
         self._cut = 0
         self._runs: dict[str, list[e.Recorded]] = {}
@@ -98,6 +100,14 @@ class CannedServer(ThreadingHTTPServer):
                 "events": [line(entry) for entry in shown[-last:]],
                 "earlier": len(shown) > last,
             }
+
+    def talk(self, agent: str) -> dict[str, Any]:
+        """What an agent said and did, whichever agent is asked for."""
+        said = msgspec.json.decode(msgspec.json.encode(self.transcript))
+        entries = [
+            {"seq": seq, "agent": agent, "event": event} for seq, event in enumerate(said, 1)
+        ]
+        return {"head": self.head, "entries": entries}
 
     def asks(self) -> list[dict[str, Any]]:
         """What waits for a person, as the events tell it."""
@@ -172,7 +182,7 @@ class Handler(BaseHTTPRequestHandler):
             case ["api", "v1", "runs", _, "budget"]:
                 self._send_json({"turns": 60, "minutes": 45, "tokens": 1_200_000, "cost": 5})
             case ["api", "v1", "runs", _, "transcript"]:
-                self._send_json({"head": self.server.head, "entries": []})
+                self._send_json(self.server.talk(parse_qs(asked.query)["agent"][0]))
             case ["api", "v1", "runs", _, "report"]:
                 self._send(self.server.report.encode(), "text/markdown")
             case ["api", "v1", "asks"]:

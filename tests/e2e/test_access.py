@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from agentcanvas.proposals.model import Decision
+from agentcanvas.protocol import records as r
 from agentcanvas.runs import events as e
 from tests.e2e import story
 from tests.e2e.browser import Page
@@ -110,17 +112,40 @@ def hostile_run() -> tuple[e.RunEvent, ...]:
     )
 
 
+def hostile_talk() -> tuple[r.TranscriptEvent, ...]:
+    """Every kind of thing that an agent can say or do, as its program's output could fake it."""
+    at: dict[str, Any] = {"ts": 1_794_838_920_000, "seq": 0}
+    tool_input = msgspec.Raw(msgspec.json.encode({"command": HOSTILE, HOSTILE: [HOSTILE]}))
+    return (
+        r.SessionEvent(session_id=HOSTILE, model=HOSTILE, **at),
+        r.TextEvent(text=f"{HOSTILE}\n\n```\n{HOSTILE}\n```", **at),
+        r.ThinkingEvent(text=HOSTILE, **at),
+        r.ToolCallEvent(name=HOSTILE, call_id="1", input=tool_input, **at),
+        r.ToolResultEvent(call_id="1", output=HOSTILE, exit_code=1, failed=True, **at),
+        r.FileChangeEvent(path=HOSTILE, status=r.ChangeStatus.MODIFIED, **at),
+        r.RetryEvent(attempt=1, reason=HOSTILE, **at),
+        r.ErrorEvent(error_class=r.FailureClass.UNKNOWN, message=HOSTILE, **at),
+        r.NetworkEvent(method=HOSTILE, host=HOSTILE, port=1, allowed=False, reason=HOSTILE, **at),
+        r.RawEvent(line=HOSTILE, **at),
+        r.ResultEvent(text=HOSTILE, **at),
+    )
+
+
 @pytest.mark.req("U2")
 def test_what_strangers_write_is_shown_as_text_and_nothing_else(
     page: Page, server: CannedServer
 ) -> None:
     server.happen(*hostile_run())
+    server.transcript = hostile_talk()
     server.report = f"# {HOSTILE}\n\n| a |\n|---|\n| {HOSTILE} |\n\n{HOSTILE}\n"
     page.resize(1280, 3000)
     page.goto(server.address)
     page.wait_for_text(".collab-card", "<script>")
     for view in VIEWS:
         show(page, view)
+        if view == "transcript":
+            page.click(".transcript label:has([type=checkbox])")
+            page.wait_for_text(".transcript .raw", "<script>")
         page.look("document.querySelectorAll('details').forEach((one) => (one.open = true))")
         page.look("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
         state = page.look(

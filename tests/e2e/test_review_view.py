@@ -304,12 +304,15 @@ def hostile(turn: Turn) -> str:
         f"{EVIL}\nif admin:\u202e # \u2066 check\n\u001b[31mred\u001b[0m\n[x](javascript:hit=1)\n"
     )
     (tree / "ledger" / "<b onclick=hit=1>.py").write_text("javascript:window.hit=1\n")
+    (tree / "ledger" / "<").mkdir()
+    (tree / "ledger" / "<" / "script>.py").write_text("</script><script>window.hit=1\n")
     return f"{EVIL} [click](javascript:window.hit=1) \u001b]0;title\u0007 \u202edlrow"
 
 
 def disguised(turn: Turn) -> str:
     """A name that reads as another one; the gate sends it back, and the page says what it is."""
-    (tree_of(turn) / "ledger" / "\u202egnp.exe.py").write_text("x = 1\ny = 2\nz = 3\nlast = 4\n")
+    for name in ("\u202egnp.exe.py", "a.py\n+++ b.py", "\u001b[31mred.py", "<img src=x>\u202e.py"):
+        (tree_of(turn) / "ledger" / name).write_text("x = 1\ny = 2\nz = 3\nlast = 4\n")
     return "A picture."
 
 
@@ -335,6 +338,7 @@ async def test_whatever_an_agent_writes_is_shown_and_never_obeyed(
         await on(page.wait_for_text, ".diff-line .odd", "RLO")
         await on(page.wait_for_text, ".diff-line .odd", "ESC")
         await on(page.wait_for_text, ".file-path", "<b onclick=hit=1>.py")
+        await on(page.wait_for_text, ".file-path", "ledger/</script>.py")
         await on(page.wait_for_text, ".review-side .odd", "BEL")
         await on(page.click, ".check-row summary")
         await on(page.wait_for_text, ".output", "<script>window.hit=1</script> red")
@@ -348,4 +352,10 @@ async def test_a_name_that_reads_as_another_is_shown_as_it_is(
         await opened(page, served)
         await on(page.wait_for_text, ".file-path .odd", "RLO")
         await on(page.wait_for_text, ".safety", "RLO")
+        assert await on(page.texts, ".file-path") == [
+            "ledger/ESC[31mred.py",
+            "ledger/<img src=x>RLO.py",
+            "ledger/a.pyLF+++ b.py",
+            "ledger/RLOgnp.exe.py",
+        ]
         await not_obeyed(page)

@@ -27,6 +27,20 @@ test("names that git quotes are read as they are", () => {
   expect(file.path).toBe('한 "q"\t.py');
 });
 
+test("the tab that git ends a name with a blank with is no part of it, quoted or not", () => {
+  for (const [there, name] of [["a b.py", "a b.py"], ['"b/a \\n.py"', "a \n.py"]] as const) {
+    const [quoted, bare] = [there.startsWith('"'), there.replace('"b/', '"a/')];
+    const [old, fresh] = quoted ? [bare, there] : [`a/${there}`, `b/${there}`];
+    const file = one(`diff --git ${old} ${fresh}\nindex 1..2 100644\n--- ${old}\t\n+++ ${fresh}\t\n@@ -1 +1 @@\n-a\n+b\n`);
+    expect(file.path).toBe(name);
+  }
+});
+
+test("a quoted name without lines is read whole, whatever is in it", () => {
+  const file = one('diff --git "a/q\\" x" "b/q\\" x"\nold mode 100644\nnew mode 100755\n');
+  expect(file.path).toBe('q" x');
+});
+
 test("a change of mode can be chosen as hunk 0, and a file without lines has its name", () => {
   const file = one("diff --git a/run me.sh b/run me.sh\nold mode 100644\nnew mode 100755\n");
   expect([file.path, choosable(file), file.newMode]).toEqual(["run me.sh", [0], "100755"]);

@@ -192,13 +192,15 @@ function retyped(gone: FilePatch, made: FilePatch): FilePatch {
 /** The one name of the first line: without renames it is there twice. */
 function nameInStart(line: string): string {
   const rest = line.slice("diff --git ".length);
-  if (rest.startsWith('"')) return nameAfter(rest.slice(0, rest.indexOf('" ') + 1));
+  if (rest.startsWith('"')) return nameAfter(rest.slice(0, (rest.length - 1) / 2));
   const length = (rest.length - " b/".length - "a/".length) / 2;
   return rest.slice("a/".length, "a/".length + Math.max(0, Math.floor(length)));
 }
 
-function nameAfter(said: string): string {
-  const plain = said.startsWith('"') ? unquoted(said) : said.replace(/\t$/, "");
+function nameAfter(line: string): string {
+  // git ends a name that holds a blank with a tab, also behind the quotes.
+  const said = line.replace(/\t$/, "");
+  const plain = said.startsWith('"') ? unquoted(said) : said;
   return plain === "/dev/null" ? "" : plain.replace(/^[ab]\//, "");
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { pieces, plain } from "../odd.ts";
+import { pieces, plain, plainName } from "../odd.ts";
 import { painted } from "./paint.ts";
 import { aligned, wordMarks } from "./wordDiff.ts";
 
@@ -29,6 +29,11 @@ test.each([
 
 test.each(["한국어 주석", "中文注释", "naïve café", "tab\tis fine", "👩‍👩‍👧 family", "שלום"])("ordinary text is left alone: %s", (text) => {
   expect(pieces(text)).toEqual([{ text }]);
+});
+
+test("a name that holds the end of a line or a tab stays one line", () => {
+  expect(plainName("a.py\n+++ b\t\u202E.py")).toBe("a.py⟨LF⟩+++ b⟨TAB⟩⟨RLO⟩.py");
+  expect(plain("two\nlines")).toBe("two\nlines");
 });
 
 test("colours, marks and odd characters are cut into pieces that together are the line", () => {

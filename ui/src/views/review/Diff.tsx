@@ -1,7 +1,7 @@
 import { type Range, type Virtualizer, defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, useCallback, useEffect, useImperativeHandle, useMemo, useRef, type Ref } from "react";
 import { useT } from "../../i18n/index.ts";
-import { plain } from "../../model/odd.ts";
+import { plain, plainName } from "../../model/odd.ts";
 import type { Row } from "../../model/review/rows.ts";
 import { DiffRow } from "./DiffRow.tsx";
 import type { Reviewed } from "./reviewed.ts";
@@ -155,5 +155,5 @@ function spoken(row: Row | undefined, paths: readonly string[], t: ReturnType<ty
     const what = { "+": "review.lineAdded", "-": "review.lineRemoved", " ": "review.lineKept" } as const;
     return t(what[side.sign], { line: side.fresh || side.old, text: plain(side.text.slice(0, 300)) });
   }
-  return plain(paths[row.file] ?? "");
+  return plainName(paths[row.file] ?? "");
 }

@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import type { Compared, ShownProposal } from "../../api/types.ts";
 import { useT } from "../../i18n/index.ts";
 import { withoutStyles } from "../../model/review/ansi.ts";
-import { plain } from "../../model/odd.ts";
+import { plain, plainName } from "../../model/odd.ts";
 import { overlapsOf } from "../../model/review/standing.ts";
 import { openFindings } from "../../model/review/verdict.ts";
 import type { Names } from "../../model/words.ts";
@@ -12,7 +12,7 @@ import { replaceArgs } from "../../shell/route.ts";
 import { Severity } from "./Severity.tsx";
 import { Trail } from "./Trail.tsx";
 import { Words } from "../../parts/Words.tsx";
-import { Visible } from "../../parts/Visible.tsx";
+import { Visible, VisibleName } from "../../parts/Visible.tsx";
 import { type Reviewed, placeOfFinding } from "./reviewed.ts";
 
 interface Props {
@@ -71,7 +71,7 @@ export function Evidence({ reviewed, names, onPlace }: Props) {
         )}
         {(proposal.evidence?.steered?.length ?? 0) > 0 && (
           <p className="hint" data-tone="warn">
-            {t("review.steered", { files: (proposal.evidence?.steered ?? []).map(plain).join(", ") })}
+            {t("review.steered", { files: (proposal.evidence?.steered ?? []).map(plainName).join(", ") })}
           </p>
         )}
       </Part>
@@ -97,7 +97,7 @@ export function Evidence({ reviewed, names, onPlace }: Props) {
                       }}
                     >
                       <code dir="ltr">
-                        {plain(file)}
+                        {plainName(file)}
                         {line != null && `:${line}`}
                       </code>
                     </button>
@@ -185,14 +185,14 @@ function Safety({ proposal, onPlace }: SafetyProps) {
           <Fact tone={outlook.fitness === "clean" || outlook.fitness === "merges" ? "ok" : outlook.fitness === "stale" ? "warn" : "danger"}>
             {t(fits[outlook.fitness])}
             {(outlook.conflicts ?? []).map(({ path }) => (
-              <code key={path}>{plain(path)}</code>
+              <code key={path}>{plainName(path)}</code>
             ))}
           </Fact>
         )}
         {breaches.length === 0 && <Fact tone="ok">{t("review.inScope")}</Fact>}
         {breaches.map(({ path, detail }, index) => (
           <Fact key={index} tone="danger">
-            <Visible text={path ? `${path} ${detail}` : detail} />
+            <VisibleName name={path ? `${path} ${detail}` : detail} />
           </Fact>
         ))}
         {secrets.length === 0 && <Fact tone="ok">{t("review.noSecrets")}</Fact>}
@@ -207,20 +207,20 @@ function Safety({ proposal, onPlace }: SafetyProps) {
               }}
             >
               <code dir="ltr">
-                {plain(path)}:{line}
+                {plainName(path)}:{line}
               </code>
             </button>
           </Fact>
         ))}
         {selfRunning.map(({ path, detail }, index) => (
           <Fact key={index} tone="warn">
-            <code>{plain(path)}</code> <Visible text={detail} />
+            <code>{plainName(path)}</code> <Visible text={detail} />
           </Fact>
         ))}
         {binaries > 0 && <Fact tone="warn">{t("review.binaries", { count: binaries })}</Fact>}
         {overlaps.others.map((other) => (
           <Fact key={other} icon={<Combine size={14} aria-hidden />} tone="warn">
-            {t("review.overlaps", { other: plain(other) })} <code>{(overlaps.paths.get(other) ?? []).map(plain).join(", ")}</code>
+            {t("review.overlaps", { other: plain(other) })} <code>{(overlaps.paths.get(other) ?? []).map(plainName).join(", ")}</code>
             <p className="subtle">{t("review.overlapsWhy", { other: plain(other) })}</p>
           </Fact>
         ))}

@@ -6,7 +6,7 @@ import type { FilePatch } from "../../model/review/patch.ts";
 import { hasChanged, isSeen } from "../../model/review/seen.ts";
 import { Badge } from "../../parts/Badge.tsx";
 import { Kbd } from "../../parts/Kbd.tsx";
-import { Visible } from "../../parts/Visible.tsx";
+import { VisibleName } from "../../parts/Visible.tsx";
 import type { Reviewed } from "./reviewed.ts";
 
 export function FileHead({ file, index, reviewed }: { file: FilePatch; index: number; reviewed: Reviewed }) {
@@ -29,10 +29,10 @@ export function FileHead({ file, index, reviewed }: { file: FilePatch; index: nu
         <code className="file-path" dir="ltr">
           {file.from !== undefined && (
             <>
-              <Visible text={file.from} /> →{" "}
+              <VisibleName name={file.from} /> →{" "}
             </>
           )}
-          <Visible text={file.path} />
+          <VisibleName name={file.path} />
         </code>
       </button>
       <span className="delta num">

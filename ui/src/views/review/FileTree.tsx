@@ -1,7 +1,7 @@
 import { Folder, MessageSquare } from "lucide-react";
 import { useT } from "../../i18n/index.ts";
 import { type LeftOut, chosenOf } from "../../model/review/choice.ts";
-import { plain } from "../../model/odd.ts";
+import { plainName } from "../../model/odd.ts";
 import type { FilePatch } from "../../model/review/patch.ts";
 import { type Seen, hasChanged, isSeen } from "../../model/review/seen.ts";
 import { treeOf } from "../../model/review/tree.ts";
@@ -31,13 +31,13 @@ export function FileTree({ files, current, whole, seen, leftOut, said, onGo, onS
           if (branch.kind === "folder") {
             return (
               <li key={`d ${branch.path}`} className="tree-folder" style={style}>
-                <Folder size={14} aria-hidden /> <span className="ellipsis">{plain(branch.name)}</span>
+                <Folder size={14} aria-hidden /> <span className="ellipsis">{plainName(branch.name)}</span>
               </li>
             );
           }
           const file = files[branch.file];
           if (!file) return null;
-          const name = plain(branch.name);
+          const name = plainName(branch.name);
           const entire = whole(file);
           return (
             <li
@@ -53,7 +53,7 @@ export function FileTree({ files, current, whole, seen, leftOut, said, onGo, onS
                 type="checkbox"
                 checked={entire !== undefined && isSeen(seen, entire)}
                 disabled={!entire}
-                aria-label={t("review.seenFile", { file: plain(file.path) })}
+                aria-label={t("review.seenFile", { file: plainName(file.path) })}
                 title={entire && hasChanged(seen, entire) ? t("review.changedFile") : undefined}
                 onChange={(event) => {
                   if (entire) onSeen(entire, event.target.checked);
@@ -63,7 +63,7 @@ export function FileTree({ files, current, whole, seen, leftOut, said, onGo, onS
                 type="button"
                 className="tree-name"
                 aria-current={branch.file === current ? "true" : undefined}
-                title={file.from === undefined ? plain(file.path) : `${plain(file.from)} → ${plain(file.path)}`}
+                title={file.from === undefined ? plainName(file.path) : `${plainName(file.from)} → ${plainName(file.path)}`}
                 onClick={() => {
                   onGo(branch.file);
                 }}

@@ -1,6 +1,6 @@
 import { useMemo, useState } from "react";
 import { useT } from "../../i18n/index.ts";
-import { plain } from "../../model/odd.ts";
+import { plain, plainName } from "../../model/odd.ts";
 import { type Mark, trailOf } from "../../model/review/trail.ts";
 import { type Names, clockTime, nameOf, titleOf } from "../../model/words.ts";
 import { Button } from "../../parts/Button.tsx";
@@ -42,7 +42,7 @@ export function Trail({ reviewed, names }: Props) {
     <>
       {path !== undefined && (
         <p className="hint subtle">
-          {t("review.trailOf")} <code dir="ltr">{plain(path)}</code>
+          {t("review.trailOf")} <code dir="ltr">{plainName(path)}</code>
         </p>
       )}
       <ol className="trail">

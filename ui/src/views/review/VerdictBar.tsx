@@ -3,7 +3,7 @@ import { type KeyboardEvent, useEffect, useImperativeHandle, useRef, useState, t
 import type { Decision } from "../../api/types.ts";
 import { type Translate, useT } from "../../i18n/index.ts";
 import { saidOf } from "../../model/review/comments.ts";
-import { plain } from "../../model/odd.ts";
+import { plain, plainName } from "../../model/odd.ts";
 import { type Objection, objections, standing } from "../../model/review/verdict.ts";
 import type { Names } from "../../model/words.ts";
 import { nameOf, titleOf } from "../../model/words.ts";
@@ -113,7 +113,7 @@ function Deciding({ reviewed, problem, ref }: Pick<Props, "reviewed" | "problem"
         </p>
       )}
       {proposal.derivedFrom && (
-        <p className="verdict-note">{t("review.aboutPart", { files: proposal.derivedFrom.chosen.map(({ path }) => plain(path)).join(", ") })}</p>
+        <p className="verdict-note">{t("review.aboutPart", { files: proposal.derivedFrom.chosen.map(({ path }) => plainName(path)).join(", ") })}</p>
       )}
       {found.length > 0 && (
         <ul className="objections">
