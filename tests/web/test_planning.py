@@ -89,3 +89,24 @@ async def test_a_clean_up_says_what_it_would_remove_and_then_removes_it(
     assert (await client.get("/clean-up")).json() == {"going": [], "staying": [], "frees": 0}
     assert (await client.post("/clean-up", json={"keep": 0})).json()["frees"] == 0
     assert (await client.post("/clean-up", json={"keep": -1})).status_code == 422
+
+
+@pytest.mark.req("F5")
+async def test_an_image_is_kept_and_its_reference_goes_into_an_order(
+    client: httpx.AsyncClient,
+) -> None:
+    kept = await client.post("/images", content=b"\x89PNG\r\n\x1a\npixels")
+    assert kept.status_code == 201
+    assert (kept.json()["media"], kept.json()["size"]) == ("image/png", 14)
+    planned = (await client.post("/plans", json={"request": "Greet", "command": "true"})).json()
+    started = await client.post("/runs", json={**planned["order"], "images": [kept.json()]})
+    assert started.status_code == 201
+    order = (await client.get(f"/runs/{started.json()['runId']}/order")).json()
+    assert order["images"] == [kept.json()]
+    refused = await client.post("/images", content=b"<svg/>")
+    assert refused.status_code == 422
+    assert "use PNG, JPEG, GIF or WebP" in refused.text
+    assert (await client.post("/images", content=b"\0" * (20 * 1024 * 1024 + 1))).status_code == 413
+    unknown = {**kept.json(), "sha256": "0" * 64}
+    lost = await client.post("/runs", json={**planned["order"], "images": [unknown]})
+    assert lost.status_code == 404

@@ -249,8 +249,13 @@ def hand_in(images: tuple[Image, ...], confinement: Confinement, view: View) -> 
         inside = seen_at(image.path, confinement, view)
         if inside is None:
             name = re.sub(r"[^\w.-]", "_", image.path.name, flags=re.ASCII)
-            copy = view.tmp / f"image-{number}-{name}"
-            shutil.copyfile(image.path, copy)
+            # Programs tell an image by its name, and a blob has none.
+            suffix = "" if image.path.suffix else f".{image.media.rpartition('/')[2]}"
+            copy = view.tmp / f"image-{number}-{name}{suffix}"
+            # An earlier turn may have left a link there, to be written through.
+            copy.unlink(missing_ok=True)
+            with image.path.open("rb") as whole, copy.open("xb") as fresh:
+                shutil.copyfileobj(whole, fresh)
             inside = confinement.places(view).tmp / copy.name
         found.append(inside)
     return found

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import anyio
+import anyio.to_thread
 import msgspec
 from msgspec import UNSET, Struct
 
@@ -24,13 +25,15 @@ from agentcanvas.agents.outbound import Outbound
 from agentcanvas.agents.place import Place, keep_attempt, place_for
 from agentcanvas.agents.prompt import render
 from agentcanvas.agents.recorded import Recorded
-from agentcanvas.agents.runtime import Emit, Outcome, Runtime, Turn, TurnResult, failed
+from agentcanvas.agents.runtime import Emit, Image, Outcome, Runtime, Turn, TurnResult, failed
 from agentcanvas.agents.stoppable import Stoppable
 from agentcanvas.agents.way_out import WayOut
 from agentcanvas.clock import Clock
 from agentcanvas.errors import AgentCanvasError, Disconnected
 from agentcanvas.hub.alarm import ring_at
 from agentcanvas.hub.client import Connection, Delivery
+from agentcanvas.hub.images import unchanged_image
+from agentcanvas.proposals.apply import STATE_FOLDER
 from agentcanvas.protocol import kinds
 from agentcanvas.protocol.envelope import AgentRef, Envelope
 from agentcanvas.protocol.forms import StandardResponse
@@ -202,6 +205,9 @@ class Host:
             place = await place_for(order, self._member.id, self._workspace, self._confinement)
             packet = _packet(assign, order)
             turn = self._turn_of(order, packet, place)
+            if order.images:
+                images = await anyio.to_thread.run_sync(self._images_of, order)
+                turn = msgspec.structs.replace(turn, images=images)
             self._refuse_given_up(message_id)
             result = await self._runtime.run(turn, lambda _: None)
             handed_in = await self._hand_in(place, order, packet, result)
@@ -242,7 +248,7 @@ class Host:
     def _turn_of(self, order: Order, packet: Packet, place: Place | None) -> Turn:
         form = _form(order)
         folder = place.view.tree if place else None
-        prompt = render(packet, folder, form=form)
+        prompt = render(packet, folder, form=form, images=bool(order.images))
         return Turn(
             turn_id=order.turn_id,
             run_id=order.run_id,
@@ -260,6 +266,10 @@ class Host:
             silent_s=_patient(self._member.silent_s, order),
             session_id=order.session_id or None,
         )
+
+    def _images_of(self, order: Order) -> tuple[Image, ...]:
+        state = self._workspace / STATE_FOLDER
+        return tuple(Image(unchanged_image(state, ref), ref.media) for ref in order.images)
 
     # -- signs of life ---------------------------------------------------------------------------
 

@@ -30,12 +30,14 @@ from agentcanvas.app.prices import load_prices
 from agentcanvas.app.seats import HandingOver, Place, open_seats, tools_for
 from agentcanvas.app.settings import load_settings
 from agentcanvas.app.ways_out import way_out
+from agentcanvas.app.workspace import FOLDER
 from agentcanvas.clock import Clock
 from agentcanvas.errors import FlowError, ValidationError
 from agentcanvas.flows.model import Flow
 from agentcanvas.flows.team import Agent
 from agentcanvas.flows.team import Runtime as Said
 from agentcanvas.hub.client import Connection
+from agentcanvas.hub.images import check_images
 from agentcanvas.protocol.limits import Limits
 from agentcanvas.runs.crew import CrewCall
 from agentcanvas.runs.office import RunOrder
@@ -218,7 +220,8 @@ class LocalCrew:
 
 
 def vet_crew(flow: Flow, order: RunOrder, workspace: Path, functions: Container[str] = ()) -> None:
-    """Refuse a run whose team, or whose cassette, is not there."""
+    """Refuse a run whose team, whose images, or whose cassette is not there."""
+    check_images(workspace / FOLDER, order.images)
     if order.record and order.replay:
         raise ValidationError("A run is recorded or replayed, not both; name one cassette.")
     if order.record:

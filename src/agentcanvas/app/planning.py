@@ -9,9 +9,12 @@ import anyio.to_thread
 
 from agentcanvas.app.composing import COMMAND_SETTING, Composed, composed_of, flow_for, flow_named
 from agentcanvas.app.patterns import infos_here
+from agentcanvas.app.workspace import ensure_folder
 from agentcanvas.errors import AgentCanvasError, ValidationError
 from agentcanvas.flows.bounds import Bound, bounds
 from agentcanvas.flows.load import flow_files
+from agentcanvas.hub.images import keep_image
+from agentcanvas.protocol.records import BlobRef
 from agentcanvas.runs.housekeeping import standing_of
 from agentcanvas.runs.office import Office, RunOrder
 from agentcanvas.sandbox.cleanup import USUAL, Keep, Plan, Standing, clean_up, plan_cleanup
@@ -44,6 +47,10 @@ class WorkspacePlanner:
     async def plan(self, wish: Wish) -> PlannedRun:
         """The order that does it; refuses what could not start, with the next step."""
         return await anyio.to_thread.run_sync(self._plan, wish)
+
+    async def keep_image(self, content: bytes) -> BlobRef:
+        """Keep an image in the workspace's own folder, to start a run with."""
+        return await keep_image(ensure_folder(self._root), content)
 
     async def budget(self, run_id: str) -> Budget:
         """What a run may use, as its own copy of the flow says."""

@@ -20,6 +20,7 @@ from agentcanvas.app.composing import (
     names_a_flow,
     with_wishes,
 )
+from agentcanvas.app.workspace import ensure_folder
 from agentcanvas.cli import offices
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.cli.live.following import ExitCode
@@ -29,6 +30,7 @@ from agentcanvas.cli.live.watching import Manner, Watching
 from agentcanvas.cli.live.words import quoted
 from agentcanvas.cli.offices import finish, misused, root_here
 from agentcanvas.flows.pattern_info import Patterns
+from agentcanvas.hub.images import keep_image, read_image
 from agentcanvas.runs.events import TurnStarted
 from agentcanvas.runs.office import Office, RunOrder
 
@@ -112,6 +114,15 @@ def run(
             show_default=False,
         ),
     ] = "",
+    image: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--image",
+            metavar="FILE",
+            help="An image to look at, such as a screenshot: PNG, JPEG, GIF or WebP; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     bring: Annotated[
         list[str] | None,
         typer.Option(
@@ -208,6 +219,7 @@ def run(
     manner = Manner(json=as_json, no_input=no_input)
     said = [*([flow] if flow else []), *(words or [])]
     start = _Start(said, command, wishes, manner, named=flow is not None)
+    start.images = tuple(image or ())
     finish(lambda: start(order, detach=detach))
 
 
@@ -249,15 +261,19 @@ class _Start:
         self._root = root_here()
         self.composed: Composed | None = None
         """What to run, where that is known already."""
+        self.images: tuple[Path, ...] = ()
 
     async def __call__(self, order: RunOrder, *, detach: bool) -> int:
         composed, request = await self._meant()
         composed = with_wishes(composed, self._wishes)
+        images = [read_image(path) for path in self.images]
+        state = ensure_folder(self._root) if images else self._root
         order = msgspec.structs.replace(
             order,
             flow=composed.name,
             flow_text=composed.text,
             request=request,
+            images=tuple([await keep_image(state, content) for content in images]),
             # A request of its own is its plan: there is nothing to look at before.
             approve_plan=order.approve_plan and not composed.made_here,
         )

@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from agentcanvas.protocol.kinds import Outcome, TaskAssign, TaskResult
 from agentcanvas.protocol.packet import Rule, Skill
-from agentcanvas.protocol.records import FailureClass, ProposalRef, Usage
+from agentcanvas.protocol.records import BlobRef, FailureClass, ProposalRef, Usage
 from agentcanvas.protocol.values import Count, Maybe, Ordinal, Raw, Value, Word
 
 
@@ -33,7 +33,8 @@ class Order(Value, frozen=True, kw_only=True):
     turn may take (C1). ``generation`` is the frozen base (D7), ``on`` names patches, relative to
     the workspace, that are in work/ when it begins (D6). ``answer_schema`` is the JSON Schema
     of a typed answer. ``session_id`` is a session of the agent's own to go on with.
-    ``own_words``: what it says is the answer as it is, though it may change files.
+    ``own_words``: what it says is the answer as it is, though it may change files. ``images`` are
+    blobs of the hub to be looked at (F5).
     """
 
     message: str
@@ -53,6 +54,7 @@ class Order(Value, frozen=True, kw_only=True):
     answer_schema: Maybe[Raw] = UNSET
     rules: tuple[Rule, ...] = ()
     skills: tuple[Skill, ...] = ()
+    images: tuple[BlobRef, ...] = ()
 
 
 class Report(Value, frozen=True, kw_only=True):

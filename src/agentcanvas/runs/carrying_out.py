@@ -195,6 +195,7 @@ class CarryingOut:
                     meter=meter,
                     limits_s=self._time_limits(),
                     estimated=self._behind_models(),
+                    images=self._order.images,
                     before=before,
                 ),
                 people=people,

@@ -13,7 +13,7 @@ import msgspec
 
 from agentcanvas.proposals.model import Wire
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
-from agentcanvas.protocol.records import TranscriptEvent
+from agentcanvas.protocol.records import BlobRef, TranscriptEvent
 from agentcanvas.runs.events import Member, Recorded
 from agentcanvas.runs.shown import ShownProposal, Side
 from agentcanvas.runs.state import RunState, RunStatus
@@ -26,7 +26,8 @@ class RunOrder(Wire, frozen=True, kw_only=True):
     ``flow`` is only its name in logs. ``approve_plan`` puts the plan into the person's inbox before
     anything is carried out; ``plan_only`` ends the run when the plan is made. ``unsafe`` is the
     user's explicit wish to run without confinement. ``record`` and ``replay`` name a cassette: the
-    agents' turns are kept on it, or are taken from it instead of the agents.
+    agents' turns are kept on it, or are taken from it instead of the agents. ``images`` are kept
+    in the workspace before, and handed to those who begin with the request (F5).
     """
 
     flow: str
@@ -40,6 +41,7 @@ class RunOrder(Wire, frozen=True, kw_only=True):
     parent_run_id: str | None = None
     record: str = ""
     replay: str = ""
+    images: tuple[BlobRef, ...] = ()
 
 
 class RunSummary(Wire, frozen=True, kw_only=True):

@@ -37,7 +37,7 @@ from agentcanvas.protocol.kinds import (
     TaskResult,
 )
 from agentcanvas.protocol.packet import Rule
-from agentcanvas.protocol.records import FailureClass, Usage
+from agentcanvas.protocol.records import BlobRef, FailureClass, Usage
 from agentcanvas.protocol.turns import Access, Order, Report, report_in
 from agentcanvas.protocol.values import freeze
 from agentcanvas.runs import events as e
@@ -126,12 +126,14 @@ class Turns:
         meter: Meter,
         limits_s: dict[str, float | None],
         estimated: Container[str] = (),
+        images: tuple[BlobRef, ...] = (),
         before: Iterable[e.Recorded] = (),
     ) -> None:
         """Take up what was under way; ``limits_s`` is how long a turn of each agent may take.
 
         ``estimated`` are agents behind which a model may be: what they do not tell of their usage
-        is charged by estimate (D19).
+        is charged by estimate (D19). ``images`` go with every turn of a task, and with the first
+        of each part that is only asked (F5).
         """
         self._hub = hub
         self._broker = broker
@@ -142,6 +144,7 @@ class Turns:
         self._meter = meter
         self._limits_s = limits_s
         self._estimated = estimated
+        self._images = images
         self._under_way: dict[str, Wait] = {}
         self._engine = Principal(engine_of(logbook.run_id), PrincipalKind.ENGINE)
         self._attempts: dict[str, _Attempt] = {}
@@ -426,6 +429,7 @@ class Turns:
             session_id=spec.session if attempt.number == 1 else "",
             answer_schema=UNSET if spec.schema is None else freeze(spec.schema),
             rules=spec.rules,
+            images=self._images if spec.access is Access.WORK or spec.number == 1 else (),
         )
         limit_s = self._limit_s(spec)
         return Envelope(

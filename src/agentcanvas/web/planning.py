@@ -9,7 +9,9 @@ from typing import Annotated, Protocol
 
 import msgspec
 
+from agentcanvas.hub.images import LARGEST_IMAGE
 from agentcanvas.proposals.model import Wire
+from agentcanvas.protocol.records import BlobRef
 from agentcanvas.runs.office import RunOrder
 from agentcanvas.web.operation import Operation, operation
 from agentcanvas.web.views import RunPath
@@ -104,6 +106,10 @@ class Planner(Protocol):
         """The order that does it, with its worst case; refuses what could not start."""
         ...
 
+    async def keep_image(self, content: bytes) -> BlobRef:
+        """Keep an image to start a run with; its kind is told by its first bytes."""
+        ...
+
     async def budget(self, run_id: str) -> Budget:
         """What a run may use."""
         ...
@@ -124,6 +130,7 @@ class PlanningApi:
         return [
             operation("GET", "/flows", self.flows),
             operation("POST", "/plans", self.plan),
+            operation("POST", "/images", self.image, status=201, largest=LARGEST_IMAGE),
             operation("GET", "/runs/{run_id}/budget", self.budget),
             operation("GET", "/clean-up", self.leftovers),
             operation("POST", "/clean-up", self.clean_up),
@@ -136,6 +143,10 @@ class PlanningApi:
     async def plan(self, body: Wish) -> PlannedRun:
         """What a run would be, and the most it can need."""
         return await self._planner.plan(body)
+
+    async def image(self, body: bytes) -> BlobRef:
+        """Keep an image, PNG, JPEG, GIF or WebP; the reference goes into the order of a run."""
+        return await self._planner.keep_image(body)
 
     async def budget(self, path: RunPath) -> Budget:
         """What a run may use before it ends by itself."""

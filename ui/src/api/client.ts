@@ -49,6 +49,12 @@ export async function post<T = null>(at: string, body: unknown = {}, asking: Ask
   return (answer.status === 204 ? null : await answer.json()) as T;
 }
 
+/** Hand a file to the server as it is. */
+export async function send<T>(at: string, file: Blob): Promise<T> {
+  const headers = { "content-type": "application/octet-stream", accept: "application/json" };
+  return (await (await ask(at, { method: "POST", headers, body: file })).json()) as T;
+}
+
 const signal = ({ signal: given }: Asking): { signal?: AbortSignal } => (given ? { signal: given } : {});
 
 async function ask(at: string, request: RequestInit): Promise<Response> {

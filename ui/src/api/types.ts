@@ -1040,6 +1040,7 @@ export interface RunOrder {
   readonly parentRunId?: string | null;
   readonly record?: string;
   readonly replay?: string;
+  readonly images?: readonly BlobRef[];
 }
 
 /** The worst case of one part of a flow, or of all; null is without a bound (D19). */

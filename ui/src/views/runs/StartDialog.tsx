@@ -7,6 +7,7 @@ import { Button } from "../../parts/Button.tsx";
 import { Dialog } from "../../parts/Dialog.tsx";
 import { complain } from "../../parts/toast.tsx";
 import { go } from "../../shell/route.ts";
+import { Images, useImages } from "./Images.tsx";
 import { begin } from "./order.ts";
 
 interface Props {
@@ -34,6 +35,7 @@ function Start({ onDone }: { onDone: () => void }) {
   const [command, setCommand] = useState<string | null>(null);
   const [withPlan, setWithPlan] = useState(true);
   const [busy, setBusy] = useState(false);
+  const images = useImages();
   const chosen = flow ?? data?.flows.find(({ problem }) => !problem)?.name ?? "";
   const known = data?.flows.find(({ name }) => name === chosen);
   const worker = command ?? data?.command ?? "";
@@ -50,7 +52,8 @@ function Start({ onDone }: { onDone: () => void }) {
     try {
       // Planned anew, so that what was typed last is what begins.
       const { order } = await post<PlannedRun>(address(["plans"]), { flow: chosen, request: request.trim(), command: chosen ? "" : worker.trim() });
-      const runId = await begin({ ...order, approvePlan: order.approvePlan === true && withPlan });
+      const pictures = images.kept.map(({ ref }) => ref);
+      const runId = await begin({ ...order, images: pictures, approvePlan: order.approvePlan === true && withPlan });
       onDone();
       go({ view: "run", run: runId });
     } catch (problem) {
@@ -60,7 +63,7 @@ function Start({ onDone }: { onDone: () => void }) {
     }
   }
 
-  const blocked = !isMeant ? t("start.needsRequest") : !chosen && !worker.trim() ? t("start.needsCommand") : undefined;
+  const blocked = !isMeant ? t("start.needsRequest") : !chosen && !worker.trim() ? t("start.needsCommand") : images.isComing ? t("start.imagesComing") : undefined;
   return (
     <form
       className="start"
@@ -91,8 +94,15 @@ function Start({ onDone }: { onDone: () => void }) {
           placeholder={known?.request ?? ""}
           value={request}
           onChange={(event) => { setRequest(event.target.value); }}
+          onPaste={(event) => {
+            const files = [...event.clipboardData.files];
+            if (files.length === 0) return;
+            event.preventDefault();
+            void images.add(files);
+          }}
         />
       </label>
+      <Images images={images} />
       {chosen === "" && (
         <label className="field">
           {t("start.command")}

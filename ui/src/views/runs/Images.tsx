@@ -1,0 +1,82 @@
+import { useState } from "react";
+import { address, send } from "../../api/client.ts";
+import type { BlobRef } from "../../api/types.ts";
+import { useT } from "../../i18n/index.ts";
+import { Button } from "../../parts/Button.tsx";
+import { complain } from "../../parts/toast.tsx";
+
+/** An image that the server keeps, and how this page shows it. */
+export interface Kept {
+  readonly ref: BlobRef;
+  readonly name: string;
+  readonly shown: string;
+}
+
+/** The images of a run to be started: chosen or pasted, kept by the server at once. */
+export function useImages() {
+  const [kept, setKept] = useState<readonly Kept[]>([]);
+  const [coming, setComing] = useState(0);
+
+  async function add(files: Iterable<File>): Promise<void> {
+    for (const file of files) {
+      setComing((count) => count + 1);
+      try {
+        const ref = await send<BlobRef>(address(["images"]), file);
+        const image = { ref, name: file.name, shown: await asAddress(file) };
+        setKept((all) => (all.some((one) => one.ref.sha256 === ref.sha256) ? all : [...all, image]));
+      } catch (problem) {
+        complain(problem);
+      } finally {
+        setComing((count) => count - 1);
+      }
+    }
+  }
+
+  function remove({ ref }: Kept): void {
+    setKept((all) => all.filter((one) => one.ref.sha256 !== ref.sha256));
+  }
+
+  return { kept, isComing: coming > 0, add, remove };
+}
+
+/** The file itself as an address: the page may show no other (its policy). */
+function asAddress(file: File): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => { resolve(typeof reader.result === "string" ? reader.result : ""); };
+    reader.onerror = () => { reject(new Error(`${file.name} cannot be read`)); };
+    reader.readAsDataURL(file);
+  });
+}
+
+export function Images({ images: { kept, add, remove } }: { images: ReturnType<typeof useImages> }) {
+  const t = useT();
+  return (
+    <div className="field">
+      <label>
+        {t("start.addImages")}
+        <input
+          className="input"
+          type="file"
+          multiple
+          accept="image/png,image/jpeg,image/gif,image/webp"
+          onChange={({ target }) => {
+            void add([...(target.files ?? [])]);
+            target.value = "";
+          }}
+        />
+      </label>
+      <p className="subtle">{t("start.imagesHow")}</p>
+      {kept.length > 0 && (
+        <ul className="start-images" aria-label={t("start.images")}>
+          {kept.map((image) => (
+            <li key={image.ref.sha256}>
+              <img src={image.shown} alt={image.name} />
+              <Button onClick={() => { remove(image); }}>{t("start.removeImage", { name: image.name })}</Button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
