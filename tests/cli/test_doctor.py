@@ -133,12 +133,12 @@ async def test_flows_with_errors_and_untrusted_ones_are_warnings(place: Place) -
 
 
 async def test_a_flow_whose_team_cannot_start_is_told_before_a_run(place: Place) -> None:
-    text = "version: 0.2\nagents: [{id: a, runtime: {kind: remote}}]\n"
+    text = "version: 0.2\nagents: [{id: a, runtime: {kind: a2a, url: 'http://x'}}]\n"
     place.write("far", text)
     finding = (await found(place))["flows"]
     assert finding.grade is Grade.WARN
-    assert finding.sentence.startswith("far cannot start: The runtime 'remote' of a")
-    place.write("far", text.replace("remote", "human"))
+    assert finding.sentence.startswith("far cannot start: The runtime 'a2a' of a")
+    place.write("far", text.replace("a2a, url: 'http://x'", "human"))
     assert (await found(place))["flows"] == Finding("flows", Grade.OK, "far")
 
 

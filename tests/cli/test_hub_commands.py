@@ -133,7 +133,8 @@ def test_a_token_goes_to_a_new_file_that_only_its_owner_can_read(root: Path) -> 
     assert len(lines(give("token", "list", "--json"))) == 1, "that nobody has is revoked"
 
 
-def test_a_token_that_cannot_be_printed_is_revoked(root: Path) -> None:
+@pytest.mark.parametrize("buffered", ["", "1"])
+def test_a_token_that_cannot_be_printed_is_revoked(root: Path, buffered: str) -> None:
     program = [sys.executable, "-c", "from agentcanvas.cli import main; main()"]
     with open("/dev/full", "w") as full:  # noqa: PTH123  # a device
         done = subprocess.run(
@@ -142,6 +143,7 @@ def test_a_token_that_cannot_be_printed_is_revoked(root: Path) -> None:
             stderr=subprocess.PIPE,
             text=True,
             cwd=root,
+            env={**os.environ, "PYTHONUNBUFFERED": buffered},
             check=False,
         )
     assert done.returncode == 1

@@ -81,6 +81,8 @@ def new(
         try:
             _hand_out(made.text, out)
         except OSError as wrong:
+            if out is None:  # what is still in its buffer would fail once more at the very end
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             await hub.office.revoke(made.id)  # nobody has it
             raise ResourceError(
                 f"The token could not be handed out ({wrong.strerror}), and was revoked."

@@ -210,6 +210,11 @@ async def test_one_that_asks_a_question_on_a_terminal_finds_none(cli: Cli) -> No
     assert result.exit_code == 7
 
 
+async def test_a_number_in_a_path_is_no_status(cli: Cli) -> None:
+    result = await cli.run("cat > /dev/null; echo 'cannot open /tmp/run-503/a.py:429' >&2; exit 7")
+    assert result.error_class is FailureClass.CRASH
+
+
 async def test_one_that_waits_for_ever_is_stalled(cli: Cli) -> None:
     result = await cli.run("echo 'Continue? [y/N]'; sleep 600", silent_s=0.3)
     assert (result.outcome, result.error_class) == (Outcome.STALLED, FailureClass.STALLED)

@@ -25,6 +25,13 @@ _QUOTA = (
     r"billing|payment required|quota (?:is )?(?:exceeded|exhausted)|usage limit|spending limit|"
     r"insufficient (?:funds|balance|credits)|free[- ]tier"
 )
+
+
+def _alone(number: str) -> str:
+    """A number that is not a part of a path, a version or a place in a file."""
+    return rf"(?<![\w/.-])(?<!\w:){number}(?![\w/.-])"
+
+
 # The first that fits is taken: what is more special stands first.
 _WORDS: tuple[tuple[Why, re.Pattern[str]], ...] = tuple(
     (why, re.compile(pattern, re.IGNORECASE))
@@ -32,7 +39,7 @@ _WORDS: tuple[tuple[Why, re.Pattern[str]], ...] = tuple(
         (Why.QUOTA, _QUOTA),
         (
             Why.RATE_LIMIT,
-            r"rate[_ -]?limit|too many requests|resource[_ ]exhausted|\b429\b|throttl",
+            r"rate[_ -]?limit|too many requests|resource[_ ]exhausted|throttl|" + _alone("429"),
         ),
         (
             Why.AUTH,
@@ -40,7 +47,9 @@ _WORDS: tuple[tuple[Why, re.Pattern[str]], ...] = tuple(
             r"authentication|not logged in|log ?in (?:required|first|again)|"
             r"please (?:run )?/?login|"
             r"api[_ ]key (?:is )?(?:missing|required|not (?:found|set|valid))|no api key|"
-            r"auth_error|expired token|token (?:has )?expired|\b401\b|set an auth method|"
+            r"auth_error|expired token|token (?:has )?expired|set an auth method|"
+            + _alone("401")
+            + r"|"
             r"no auth(?:entication)? (?:type|method)|missing credentials|provide .{0,20}api key",
         ),
         (
@@ -52,7 +61,7 @@ _WORDS: tuple[tuple[Why, re.Pattern[str]], ...] = tuple(
         ),
         (
             Why.DENIED,
-            r"permission denied|permissions?_error|forbidden|\b403\b|not allowed|"
+            r"permission denied|permissions?_error|forbidden|not allowed|" + _alone("403") + r"|"
             r"rejected permission|"
             r"requires approval|untrusted (?:folder|workspace|directory)|denied by policy",
         ),
@@ -70,7 +79,7 @@ _WORDS: tuple[tuple[Why, re.Pattern[str]], ...] = tuple(
         (
             Why.SERVER,
             r"overloaded|internal server error|internalservererror|server error|bad gateway|"
-            r"service unavailable|high demand|\b5\d\d\b|stream disconnected|upstream",
+            r"service unavailable|high demand|stream disconnected|upstream|" + _alone(r"5\d\d"),
         ),
     )
 )
