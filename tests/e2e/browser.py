@@ -194,8 +194,8 @@ class Page:
                 self.complaints.append(f"{details.get('text')}: {details.get('exception')}")
             case "Runtime.consoleAPICalled", {"type": "error" | "warning" as kind, "args": words}:
                 self.complaints.append(f"{kind}: {words}")
-            case "Log.entryAdded", {"entry": {"level": "error" | "warning", "text": text}}:
-                self.complaints.append(text)
+            case "Log.entryAdded", {"entry": {"level": "error" | "warning", "text": text} as entry}:
+                self.complaints.append(" ".join(filter(None, (text, entry.get("url")))))
             case _:
                 pass
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -10,11 +12,20 @@ from anyio.to_thread import run_sync
 
 from agentcanvas.app.server import serve_beside
 from agentcanvas.store import Store
+from agentcanvas.web.planning import Budget
 from tests.e2e import story
 from tests.e2e.browser import Page
 from tests.web.office import FakeOffice
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("V1")]
+
+
+class Unlimited:
+    """As much of a planner as the page asks of one."""
+
+    async def budget(self, run_id: str) -> Budget:
+        del run_id
+        return Budget()
 
 
 async def test_the_printed_link_opens_the_page_and_it_comes_back_by_itself_after_a_restart(
@@ -24,7 +35,9 @@ async def test_the_printed_link_opens_the_page_and_it_comes_back_by_itself_after
     async with await Store.open(tmp_path / ".agentcanvas" / "agentcanvas.db") as store:
         office = FakeOffice(store)
         await office.write("run_1", story.begin())
-        async with serve_beside(office, store, tmp_path, port=0, static=built_page) as info:
+        planner: Any = Unlimited()
+        serve = partial(serve_beside, office, store, tmp_path, static=built_page, planner=planner)
+        async with serve(port=0) as info:
             await run_sync(page.goto, info.link)
             await run_sync(page.wait_for_text, ".connection", "Live")
             assert await run_sync(page.look, "location.search") == ""
@@ -37,7 +50,7 @@ async def test_the_printed_link_opens_the_page_and_it_comes_back_by_itself_after
         await office.write("run_1", story.note("while nobody served"))
         port = urlsplit(info.url).port
         assert port is not None
-        async with serve_beside(office, store, tmp_path, port=port, static=built_page) as again:
+        async with serve(port=port) as again:
             assert again.url == info.url
             await run_sync(page.look, "document.querySelector('.lost .button')?.click()")
             await run_sync(page.wait_for_text, ".line", "while nobody served")
