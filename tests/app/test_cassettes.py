@@ -97,7 +97,7 @@ async def test_another_request_is_a_drift_that_ends_the_run(tmp_path: Path, secr
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        ({"replay": "nothing"}, "There is no cassette nothing; make one with"),
+        ({"replay": "nothing"}, "There is no cassette nothing; make one by the same"),
         ({"replay": "../x"}, "no name for a cassette"),
         ({"record": "/etc"}, "no name for a cassette"),
         ({"record": "a", "replay": "b"}, "not both"),

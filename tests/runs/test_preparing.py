@@ -105,10 +105,10 @@ async def test_a_setup_reaches_the_hosts_it_names_and_is_told_of_others(root: Pa
     (root / "fetch.py").write_text(script)
     async with running() as upstream:
         # By name: what a program is told not to send through a proxy it would not reach at all.
-        named = f"http://registry.localhost:{upstream.port}/"
+        named = f"http://packages.localhost:{upstream.port}/"
         setup = {
             "command": f"python3 fetch.py {named} http://other.example:80/",
-            "network": {"hosts": [f"registry.localhost:{upstream.port}@127.0.0.0/8,::1/128"]},
+            "network": {"hosts": [f"packages.localhost:{upstream.port}@127.0.0.0/8,::1/128"]},
         }
         async with engine_on(root, functions=CODER) as engine:
             run_id = await played(engine, with_ground(setup=setup))

@@ -71,7 +71,7 @@ def choose(said: Runtime, environ: Mapping[str, str], order: Iterable[str] = CLI
         raise FlowError(f"No coding CLI here can be used yet: {'; '.join(reasons)}.")
     raise FlowError(
         f"None of the coding CLIs that can be driven is on the PATH ({', '.join(order)}); install "
-        "one, for example: npm install -g @anthropic-ai/claude-code"
+        "one (npm install -g @anthropic-ai/claude-code, for example)."
     )
 
 

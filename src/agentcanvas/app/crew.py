@@ -230,8 +230,8 @@ def vet_crew(flow: Flow, order: RunOrder, workspace: Path, functions: Container[
         check_crew(flow.agents, workspace, functions)
     elif not tape_folder(workspace, order.replay).is_dir():
         raise ValidationError(
-            f"There is no cassette {order.replay}; make one with: "
-            f"agentcanvas run {order.flow} --record {order.replay}"
+            f"There is no cassette {order.replay}; make one by the same "
+            f"command with --record {order.replay} in place of --replay {order.replay}"
         )
 
 

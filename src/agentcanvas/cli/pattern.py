@@ -224,7 +224,7 @@ def _here() -> Repertoire:
 
 def _find(here: Repertoire, name: str) -> tuple[Pattern, PatternInfo]:
     if name not in here.patterns:
-        raise FlowError(f"There is no pattern {name}; {did_you_mean(name, list(here.patterns))}.")
+        raise FlowError(f"There is no pattern {name}; {did_you_mean(name, list(here.patterns))}")
     return here.patterns[name], here.info(name)
 
 
