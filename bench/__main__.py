@@ -1,4 +1,4 @@
-"""``python -m bench [names…] [--quick]``: run benchmarks, show them, keep them in bench/results/.
+"""``python -m bench [names…]``: run benchmarks, show them, keep them in bench/results/.
 
 Ends with 1 when a bar was missed, with 2 when there is no such benchmark.
 """
@@ -9,7 +9,9 @@ import argparse
 import importlib
 import pkgutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,10 +21,10 @@ import bench
 from bench import report
 from bench.harness import Contest, Effort, run
 
-Contests: TypeAlias = Callable[..., Iterable[Contest]]
+Contests: TypeAlias = Callable[..., Generator[Contest, None, None]]
 
 RESULTS = Path(__file__).parent / "results"
-MACHINERY = {"__main__", "figures", "harness", "network", "report"}
+MACHINERY = {"__main__", "figures", "ground", "harness", "network", "report"}
 
 
 def available() -> Mapping[str, str]:
@@ -36,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Run benchmarks.")
     parser.add_argument("names", nargs="*", help="which ones; all when none is named")
     parser.add_argument("--quick", action="store_true", help="few, short samples: does it run?")
+    parser.add_argument("--rounds", type=int, help="how often each contender is measured")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where the results go")
     options = parser.parse_args(arguments)
 
@@ -48,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     console = Console()
     reports = [
-        _run_file(name, console, quick=options.quick, out=options.out)
+        _run_file(name, console, quick=options.quick, rounds=options.rounds, out=options.out)
         for name in options.names or known
     ]
     short = [r.benchmark for r in reports if not r.met]
@@ -57,13 +60,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if short else 0
 
 
-def _run_file(name: str, console: Console, *, quick: bool, out: Path) -> report.Report:
+def _run_file(
+    name: str, console: Console, *, quick: bool, rounds: int | None, out: Path
+) -> report.Report:
     contests: Contests = importlib.import_module(available()[name]).contests
     effort = Effort.quick() if quick else Effort.full()
+    if rounds:
+        effort = replace(effort, rounds=rounds)
     results = []
-    for contest in contests(quick=quick):
-        results.append(run(contest, effort))
-        report.show(results[-1], console)
+    with closing(contests(quick=quick)) as stated:  # what they stand on is cleared away at once
+        for contest in stated:
+            results.append(run(contest, effort))
+            report.show(results[-1], console)
     finished = report.Report(name, quick, report.Machine.here(), tuple(results))
     for path in report.written(finished, out):
         console.print(f"[dim]kept in {path}[/dim]")

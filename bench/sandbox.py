@@ -2,8 +2,8 @@
 
 The reference for making one is two ``cp -a`` (input/ and work/), for four at once eight of them,
 for comparing it ``git diff --no-index``, for entering it a plain process. Made again is: from the
-trees of one that is over, in which an agent has changed some files. Trees are not removed between
-rounds: ext4 is slow to give out inodes that were just freed, which would judge the disk.
+trees of one that is over, in which an agent has changed some files. Where each round stands, and
+how to have it stand elsewhere, says ``bench.ground``.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from agentcanvas.sandbox.generation import Generation, take_generation
 from agentcanvas.sandbox.pick import pick
 from agentcanvas.sandbox.prepare import Sandbox, prepare_sandbox, retire_sandbox
 from agentcanvas.sandbox.process import start_confined
-from agentcanvas.sandbox.trees import shares_blocks
+from bench.ground import Ground, ground_in, sharing_grounds
 from bench.harness import Contender, Contest, Figure, at_most, times_better
 
 CHANGED = 20
 STARTS = 5
 AGENTS = 4
-SHARING = "BENCH_SHARED_BLOCKS"
-"""Names a folder on a disk whose copies share their blocks."""
+SMALL, USUAL = 3, 26
+"""Kilobytes of an average file: the harder case for making a tree, and what projects have."""
 
 RATIO = Figure("of two cp -a", better="lower")
 MILLISECONDS = Figure("ms", better="lower")
@@ -45,69 +45,66 @@ runs = (f"run_20260101_000000_{number:x}" for number in count())
 
 
 def contests(*, quick: bool) -> Iterator[Contest]:
-    """Make a tree, then hold the contests in it."""
+    """Make a tree, then hold the contests on copies of it."""
     files = 2_000 if quick else 20_000
     with tempfile.TemporaryDirectory(prefix="bench-sandbox-") as folder:
-        original, workspace = Path(folder, "original"), Path(folder, "workspace")
-        fill(original, files)
-        copy(original, workspace)
-        yield preparing(original, workspace, files)
-        yield together(original, files)
-        yield from on_shared_blocks(original)
-        yield comparing(workspace, files)
+        with ground_in(Path(folder)) as ground, ground.fresh() as place:
+            model = place / "model"
+            fill(model, files, SMALL)
+            yield preparing(ground, model, files)
+            yield together(ground, model, files)
+            with ground.fresh() as elsewhere:
+                yield comparing(copied(model, elsewhere / "workspace"), files)
+        yield from on_shared_blocks(Path(folder), files)
         yield from entering(Path(folder, "view"))
 
 
-def fill(workspace: Path, files: int) -> None:
+def fill(workspace: Path, files: int, kilobytes: int) -> None:
     """Write small files, ten to a folder, as a source tree has them."""
     chance = random.Random(7)
     for number in range(files):
         path = workspace / f"part{number // 500}" / f"module{number // 10}" / f"file{number}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
-        lines = chance.randint(2, 200)
+        lines = chance.randint(2, 68 * kilobytes)
         path.write_text("".join(f"value_{i} = {chance.random()}\n" for i in range(lines)))
 
 
 class Preparing:
-    """One measurement serves both contenders of a round, so that they stand on the same cp."""
+    """One measurement serves all contenders of a round, so that they stand on the same cp."""
 
-    def __init__(self, original: Path, workspace: Path) -> None:
-        self.original = original  # the workspace grows sandboxes, which cp would copy along
-        self.workspace = workspace
+    def __init__(self, ground: Ground, model: Path) -> None:
+        self.ground = ground
+        self.model = model
         self.rounds = count()
-        self.copies = count()
         self.waiting: dict[str, float] = {}
 
     async def take(self, name: str) -> float:
         """Give the ratio of a contender, measured when the last one is used up."""
         if name not in self.waiting:
-            self.waiting = await self.measured()
+            with self.ground.fresh() as place:
+                self.waiting = await self.measured(place)
         return self.waiting.pop(name)
 
-    async def measured(self) -> dict[str, float]:
+    async def measured(self, place: Path) -> dict[str, float]:
         """Copy twice, freeze, prepare; by turns first and last."""
+        # The workspace grows sandboxes, which cp would copy along.
+        original = copied(self.model, place / "original")
+        workspace = copied(self.model, place / "workspace")
         copy_first = next(self.rounds) % 2
-        reference = 0.0
-        if copy_first:
-            reference = seconds_of(self.copy_twice)
+        reference = copying(original, 2) if copy_first else 0.0
+        at_rest(place)
         begun = time.perf_counter()
-        base = await take_generation(self.workspace, next(runs))
+        base = await take_generation(workspace, next(runs))
         frozen = time.perf_counter()
         sandbox = await prepare_sandbox(base, "coder")
         prepared = time.perf_counter()
-        recycled = await recycling(self.workspace, sandbox)
-        if not copy_first:
-            reference = seconds_of(self.copy_twice)
+        recycled = await recycling(workspace, sandbox)
+        reference = reference or copying(original, 2)
         return {
             "prepare": (prepared - frozen) / reference,
             "recycled": recycled / reference,
             "first of a run": (prepared - begun) / reference,
         }
-
-    def copy_twice(self) -> None:
-        """Do what a simple sandbox would do."""
-        for _ in range(2):
-            copy(self.original, self.original.with_name(f"copy{next(self.copies)}"))
 
 
 async def recycling(workspace: Path, sandbox: Sandbox) -> float:
@@ -116,21 +113,15 @@ async def recycling(workspace: Path, sandbox: Sandbox) -> float:
     if not await retire_sandbox(sandbox):
         raise RuntimeError("the pool took nothing; the figure would be of something else")
     later = await take_generation(workspace, next(runs), previous=sandbox.base)
+    at_rest(workspace)
     begun = time.perf_counter()
     await prepare_sandbox(later, "coder")
     return time.perf_counter() - begun
 
 
-def seconds_of(work: Callable[[], object]) -> float:
-    """Time one call."""
-    begun = time.perf_counter()
-    work()
-    return time.perf_counter() - begun
-
-
-def preparing(original: Path, workspace: Path, files: int) -> Contest:
+def preparing(ground: Ground, model: Path, files: int) -> Contest:
     """Hold prepare against two copies."""
-    trial = Preparing(original, workspace)
+    trial = Preparing(ground, model)
     return Contest(
         name=f"a sandbox of {files:,} small files",
         figure=RATIO,
@@ -139,77 +130,91 @@ def preparing(original: Path, workspace: Path, files: int) -> Contest:
             Contender("recycled", partial(trial.take, "recycled"), bar=at_most(0.1)),
             Contender("first of a run", partial(trial.take, "first of a run")),
         ],
-        note="prepare: input/ and work/ on a generation; recycled: from trees of the pool; "
-        "first of a run: freezing it included",
+        note=f"on {ground.name}; prepare: input/ and work/ on a generation; "
+        "recycled: from trees of the pool; first of a run: freezing it included",
     )
 
 
-def together(original: Path, files: int) -> Contest:
+def together(ground: Ground, model: Path, files: int) -> Contest:
     """Hold the first sandboxes of four agents against eight copies."""
     turns = count()
 
     async def ratio() -> float:
-        turn = next(turns)
-        workspace = original.with_name(f"together{turn}")
-        copy(original, workspace)
-        reference = seconds_of(partial(copies, original, turn)) if turn % 2 else 0.0
-        begun = time.perf_counter()
-        base = await take_generation(workspace, next(runs))
-        async with anyio.create_task_group() as tasks:
-            for number in range(AGENTS):
-                tasks.start_soon(prepare_sandbox, base, f"coder-{number}")
-        ours = time.perf_counter() - begun
-        return ours / (reference or seconds_of(partial(copies, original, turn)))
+        with ground.fresh() as place:
+            original = copied(model, place / "original")
+            workspace = copied(model, place / "workspace")
+            copy_first = next(turns) % 2
+            reference = copying(original, 2 * AGENTS) if copy_first else 0.0
+            at_rest(place)
+            begun = time.perf_counter()
+            base = await take_generation(workspace, next(runs))
+            async with anyio.create_task_group() as tasks:
+                for number in range(AGENTS):
+                    tasks.start_soon(prepare_sandbox, base, f"coder-{number}")
+            ours = time.perf_counter() - begun
+            return ours / (reference or copying(original, 2 * AGENTS))
 
     return Contest(
         name=f"the first sandboxes of {AGENTS} agents, {files:,} files",
         figure=Figure(f"of {2 * AGENTS} cp -a", better="lower"),
         contenders=[Contender("freeze and prepare", ratio, bar=at_most(0.6))],
-        note="freezing included; the pool is empty",
+        note=f"on {ground.name}; freezing included; the pool is empty",
     )
 
 
-def copy(source: Path, target: Path, *options: str) -> None:
+def copied(source: Path, target: Path, *options: str) -> Path:
     """Copy a tree as a person would."""
     subprocess.run(["cp", "-a", *options, source, target], check=True)
+    return target
 
 
-def copies(original: Path, turn: int) -> None:
-    """Do what a simple sandbox would do for each agent."""
-    for number in range(2 * AGENTS):
-        copy(original, original.with_name(f"plain{turn}-{number}"))
+def copying(original: Path, times: int) -> float:
+    """Do what a simple sandbox would do, and time it."""
+    at_rest(original)
+    begun = time.perf_counter()
+    for number in range(times):
+        copied(original, original.with_name(f"copy{number}"))
+    return time.perf_counter() - begun
 
 
-def on_shared_blocks(original: Path) -> Iterator[Contest]:
-    """Weigh a sandbox where copies share their blocks; nothing to hold where they do not."""
-    folder = Path(os.environ.get(SHARING, original.parent))
-    if not shares_blocks(folder):
-        print(f"skipped: disk use with shared blocks, because {folder} has none; name a folder")
-        print(f"on XFS or btrfs: {SHARING}=/mnt/xfs make bench ARGS=sandbox")
-        return
-    turns = count()
+def at_rest(place: Path) -> None:
+    """Have the disk write what was done before, so that nobody pays for a neighbour's work."""
+    subprocess.run(["sync", "--file-system", place], check=True)
+
+
+def on_shared_blocks(folder: Path, files: int) -> Iterator[Contest]:
+    """Weigh a sandbox where copies share their blocks, for each such disk there is."""
+    with tempfile.TemporaryDirectory(dir=folder) as aside:
+        model = Path(aside, "model")
+        fill(model, files, USUAL)
+        for ground in sharing_grounds():
+            yield weighing(ground, model, files)
+
+
+def weighing(ground: Ground, model: Path, files: int) -> Contest:
+    """Hold the disk that a sandbox takes against that of two copies."""
 
     async def ratio() -> float:
-        with tempfile.TemporaryDirectory(prefix=f"shared{next(turns)}-", dir=folder) as name:
-            workspace = Path(name, "workspace")
-            before = used(folder)
-            copy(original, workspace, "--reflink=never")
-            one = used(folder) - before
-            before = used(folder)
+        with ground.fresh() as place:
+            workspace = place / "workspace"
+            before = used(place)
+            copied(model, workspace, "--reflink=never")
+            one = used(place) - before
             await prepare_sandbox(await take_generation(workspace, next(runs)), "coder")
-            return (used(folder) - before) / (2 * one)
+            return (used(place) - before - one) / (2 * one)
 
-    yield Contest(
-        name="the disk that a sandbox takes where copies share their blocks",
+    return Contest(
+        name=f"the disk that a sandbox of {files:,} files takes on {ground.name}",
         figure=Figure("of two copies", better="lower"),
         contenders=[Contender("freeze and prepare", ratio, bar=at_most(0.1))],
+        note=f"files of {USUAL} kB on average; the frozen image included",
     )
 
 
-def used(folder: Path) -> int:
+def used(place: Path) -> int:
     """Count the bytes that are taken on a disk."""
-    os.sync()
-    status = os.statvfs(folder)
+    at_rest(place)
+    status = os.statvfs(place)
     return (status.f_blocks - status.f_bfree) * status.f_frsize
 
 
