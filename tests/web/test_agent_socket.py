@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
+from websockets.frames import Frame, Opcode
 
 from agentcanvas.app.hub import OpenHub
 from agentcanvas.app.server import ServerInfo
 from agentcanvas.hub.office import TokenOrder
+from agentcanvas.web.socket_protocol import SocketProtocol
 from tests.app.hub_process import hub_beside, ws
 from tests.web.sockets import Wire, mac, wire
 
@@ -79,6 +81,43 @@ async def test_an_id_used_for_another_message_is_refused(place: Place) -> None:
         await a.say(mac("a", "b", "m-1", "something else"))
         error = await a.hear_error()
         assert (error["error_type"], error["original_message_id"]) == ("VALIDATION_ERROR", "m-1")
+
+
+async def test_what_comes_in_one_read_is_handed_in_kept_and_answered_together(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    came: list[int] = []
+    hand_over = SocketProtocol._hand_over
+
+    def noted(self: SocketProtocol, messages: list[bytes]) -> None:
+        came.append(len(messages))
+        hand_over(self, messages)
+
+    monkeypatch.setattr(SocketProtocol, "_hand_over", noted)
+    async with place.wire("a") as a:
+        messages = [json.dumps(mac("a", "b", f"m-{number}")).encode() for number in range(50)]
+        frames = [Frame(Opcode.TEXT, each).serialize(mask=True) for each in messages]
+        a.socket.transport.write(b"".join(frames))
+        receipts = (await a.hear())["receipts"]
+    assert came == [50]
+    assert [each["id"] for each in receipts] == [f"m-{number}" for number in range(50)]
+
+
+async def test_a_message_in_pieces_with_a_ping_between_is_one_message(place: Place) -> None:
+    async with place.wire("a") as a:
+        whole = json.dumps(mac("a", "b", "m-1"))
+        pong = None
+
+        async def pieces() -> AsyncIterator[str]:
+            nonlocal pong
+            yield whole[:50]
+            pong = await a.socket.ping()
+            yield whole[50:]
+
+        await a.socket.send(pieces())
+        assert (await a.hear())["receipts"][0]["id"] == "m-1"
+        assert pong is not None
+        await pong
 
 
 @pytest.mark.parametrize("way", ["query", "header", "sub-protocol"])

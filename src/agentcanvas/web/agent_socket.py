@@ -16,6 +16,7 @@ from agentcanvas.hub.hub import Link
 from agentcanvas.protocol.dialect import DialectName
 from agentcanvas.web.doors import Credentials, Doors
 from agentcanvas.web.operation import converted
+from agentcanvas.web.socket_protocol import MANY
 from agentcanvas.web.socket_refusal import refuse_socket
 from agentcanvas.web.socket_session import SocketSession
 
@@ -53,14 +54,20 @@ class AgentSocket:
         except AgentCanvasError as refusal:
             await refuse_socket(refusal, self._doors.clock, scope, send)
             return
+        many_at_once = MANY in scope.get("extensions", {})
         session = SocketSession(
-            self._doors, link, send, dialect=query.dialect, acks_by_itself=query.ack == "auto"
+            self._doors,
+            link,
+            send,
+            dialect=query.dialect,
+            acks_by_itself=query.ack == "auto",
+            many_at_once=many_at_once,
         )
         goodbye = False
         self._doors.connections["websocket"] += 1
         try:
             chosen = SUBPROTOCOL if SUBPROTOCOL in scope.get("subprotocols", ()) else None
-            await send({"type": "websocket.accept", "subprotocol": chosen})
+            await send({"type": "websocket.accept", "subprotocol": chosen, MANY: many_at_once})
             goodbye = await session.serve(receive)
         finally:
             self._doors.connections["websocket"] -= 1

@@ -49,12 +49,14 @@ class SocketSession:
         *,
         dialect: DialectName | None = None,
         acks_by_itself: bool = False,
+        many_at_once: bool = False,
     ) -> None:
         self._doors = doors
         self._link = link
         self._send = send
         self._dialect = dialect
         self._acks_by_itself = acks_by_itself
+        self._many_at_once = many_at_once
         self._came: list[bytes] = []
         self._handing_in = False
         self._messages_on_way = self._bytes_on_way = 0
@@ -95,12 +97,11 @@ class SocketSession:
     # -- from the agent --------------------------------------------------------------------------
 
     def _take(self, message: Message) -> None:
-        """Note a frame; all that come in this turn of the loop are handed in together."""
-        text = message.get("text")
-        frame: bytes = text.encode() if text is not None else message["bytes"]
-        self._came.append(frame)
-        self._messages_on_way += 1
-        self._bytes_on_way += len(frame)
+        """Note frames; all that come in this turn of the loop are handed in together."""
+        came = message.get("frames") or [_frame_in(message)]
+        self._came += came
+        self._messages_on_way += len(came)
+        self._bytes_on_way += sum(map(len, came))
         if not self._handing_in:
             self._handing_in = True
             self._beside(self._hand_in())
@@ -118,11 +119,12 @@ class SocketSession:
                     self._carry_out(words)
                 ids = [envelope.id for envelope, _ in admitted]
                 try:
-                    outcomes = await self._link.submit(admitted)
+                    # A task, so that nothing is left lying when the connection ends meanwhile.
+                    outcomes = asyncio.ensure_future(await self._link.submit(admitted))
                 except Disconnected:
                     return  # whoever hands out says so
                 except AgentCanvasError as failure:
-                    outcomes = _all(failure, len(ids))
+                    outcomes = asyncio.ensure_future(_all(failure, len(ids)))
                 self._beside(self._answer(outcomes, ids, refused, batch, began))
         finally:
             self._handing_in = False
@@ -162,10 +164,7 @@ class SocketSession:
                 else:
                     refused.append(self._doors.refusal(outcome, id_))
             self._doors.latency.add(self._doors.clock.monotonic() - began, len(ids))
-            if kept:
-                await self._say(frames.write_receipts(kept))
-            for frame in refused:
-                await self._say(frame)
+            await self._say([frames.write_receipts(kept), *refused] if kept else refused)
         finally:
             self._messages_on_way -= len(batch)
             self._bytes_on_way -= sum(map(len, batch))
@@ -205,12 +204,12 @@ class SocketSession:
         except Disconnected:
             return
         except AgentCanvasError as failure:  # of the store: none of them was written
-            for ref in {word.ref for word, _, _ in doing} | {word.ref for word in others}:
-                await self._say(self._doors.refusal(failure, ref=ref))
+            refs = {word.ref for word, _, _ in doing} | {word.ref for word in others}
+            await self._say([self._doors.refusal(failure, ref=ref) for ref in refs])
             return
         done = [Done(ref, number) for ref, number in news.items() if ref is not None]
         if done:
-            await self._say(frames.write_settled(done))
+            await self._say([frames.write_settled(done)])
 
     async def _give_back(self, word: Word) -> int:
         """Do what a word says of parcels that are not taken over."""
@@ -228,9 +227,9 @@ class SocketSession:
         try:
             while True:
                 parcels = await self._link.receive(most)
-                size = 0
-                for parcel in parcels:
-                    size += await self._deliver(parcel)
+                written = [await self._written(parcel) for parcel in parcels]
+                await self._say([frame for frame in written if frame])
+                size = sum(map(len, written))
                 if self._acks_by_itself:
                     numbers = [parcel.number for parcel in parcels]
                     await self._link.settle(numbers, Settlement.TAKEN)
@@ -242,22 +241,25 @@ class SocketSession:
         except AgentCanvasError as failure:
             await self._close(_FAILED, str(failure))
 
-    async def _deliver(self, parcel: Parcel) -> int:
+    async def _written(self, parcel: Parcel) -> bytes:
+        """Return the frame of a parcel; it is empty if there can be none."""
         try:
             dialect = self._dialect or self._doors.spoken_by(self._link.principal)
             message = encode(parcel.envelope, dialect)
         except AgentCanvasError as refusal:  # tried again, and in the end a dead letter
             _log.warning("message %s cannot be delivered: %s", parcel.envelope.id, refusal.code)
             await self._link.settle([parcel.number], Settlement.FAILED)
-            return 0
-        frame = frames.write_delivered(message, frames.delivery_of(parcel))
+            return b""
         if not self._acks_by_itself:
             self._in_hand.add(parcel)
-        await self._say(frame)
-        return len(frame)
+        return frames.write_delivered(message, frames.delivery_of(parcel))
 
-    async def _say(self, frame: bytes) -> None:
-        await self._send({"type": "websocket.send", "text": frame.decode()})
+    async def _say(self, said: Sequence[bytes]) -> None:
+        if self._many_at_once:
+            await self._send({"type": "websocket.send", "frames": said})
+            return
+        for frame in said:
+            await self._send({"type": "websocket.send", "text": frame.decode()})
 
     async def _close(self, code: int, reason: str) -> None:
         with suppress(Exception):  # it may be closed from the other side already
@@ -296,6 +298,13 @@ class _InHand:
             same.remove(number)
             if not same:
                 del self._numbers[id_]
+
+
+def _frame_in(message: Message) -> bytes:
+    """Return what came in the plain way."""
+    text = message.get("text")
+    frame: bytes = text.encode() if text is not None else message["bytes"]
+    return frame
 
 
 async def _all(failure: AgentCanvasError, number: int) -> list[Outcome]:
