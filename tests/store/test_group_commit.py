@@ -139,6 +139,19 @@ async def test_a_unit_that_fails_takes_back_only_itself_and_leaves_no_gap(store:
     assert [event.kind for event in await store.events()] == ["k", "k", "k"]
 
 
+async def test_a_unit_that_fails_alone_takes_back_the_batch_and_leaves_no_gap(store: Store) -> None:
+    def fail(transaction: Transaction) -> None:
+        count_up(transaction)
+        transaction.append("s", "never", b"{}")
+        transaction.execute("no SQL at all")
+
+    with pytest.raises(sqlite3.OperationalError, match="syntax error"):
+        await store.transact(fail)
+    assert await store.append("s", "k", b"{}") == 1
+    assert await store.transact(count_up) == 1
+    assert [event.kind for event in await store.events()] == ["k"]
+
+
 async def test_a_unit_sees_what_came_before_it_in_the_same_batch(store: Store) -> None:
     seen: list[int] = []
 

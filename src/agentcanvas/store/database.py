@@ -40,6 +40,8 @@ def make_writer(connection: sqlite3.Connection, path: Path | None, max_bytes: in
     # macOS: without these an fsync stops at the drive's cache. Others take no notice.
     connection.execute("PRAGMA fullfsync = ON")
     connection.execute("PRAGMA checkpoint_fullfsync = ON")
+    # What a savepoint may take back: more than 64 kB of it would be a file, made and removed.
+    connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_A_CHECKPOINT}")
     connection.execute(f"PRAGMA journal_size_limit = {_LOG_KEPT_BYTES}")
     connection.execute("PRAGMA foreign_keys = ON")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from agentcanvas.errors import StoreError, StoreFull
@@ -129,6 +130,14 @@ class Transaction(Snapshot):
         self._end_savepoint("RELEASE unit")
 
     @contextmanager
+    def whole(self) -> Iterator[None]:
+        """Do the only thing there is to do: when it fails, the transaction is taken back."""
+        with told_plainly(self._where):
+            yield
+        if not self._connection.in_transaction:
+            raise self._given_up("the disk was full")
+
+    @contextmanager
     def read_only(self) -> Iterator[Snapshot]:
         """Give a view on what is there now that refuses to write."""
         self._connection.execute("PRAGMA query_only = ON")
@@ -142,14 +151,18 @@ class Transaction(Snapshot):
             for statement in statements:
                 self._connection.execute(statement)
         except sqlite3.Error as error:
-            raise StoreFull(
-                f"SQLite gave up a transaction on {self._where} ({error}); nothing of it was kept."
-            ) from error
+            raise self._given_up(error) from error
+
+    def _given_up(self, why: object) -> StoreFull:
+        return StoreFull(
+            f"SQLite gave up a transaction on {self._where} ({why}); nothing of it was kept."
+        )
 
 
 _ENDINGS = ("BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE")
 
 
+@lru_cache(maxsize=512)
 def _refuse_ending(sql: str) -> None:
     """Keep the transaction whole: other callers' writes share it."""
     words = sql.split(None, 1)

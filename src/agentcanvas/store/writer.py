@@ -46,7 +46,15 @@ class Step(Protocol):
 
     @property
     def writes(self) -> int: ...
-    def run(self, transaction: Transaction) -> None: ...
+
+    def run(self, transaction: Transaction) -> None:
+        """Do it beside others."""
+        ...
+
+    def run_alone(self, transaction: Transaction) -> None:
+        """Do it in a transaction that nobody else is in; an error takes that back."""
+        ...
+
     def fail(self, error: BaseException) -> None: ...
     def settle(self) -> None: ...
 
@@ -71,6 +79,8 @@ class Appends:
     def run(self, transaction: Transaction) -> None:
         """Append them all; they were checked before, so only the disk can refuse."""
         self._numbers = transaction.append_checked(self.events)
+
+    run_alone = run
 
     def fail(self, error: BaseException) -> None:
         """Note that the batch was not kept."""
@@ -109,6 +119,14 @@ class Unit:
             raise
         except BaseException as error:  # noqa: BLE001 - it is handed to the caller, whatever it is
             self._error = error
+
+    def run_alone(self, transaction: Transaction) -> None:
+        """Run the function without one: what it raises takes back the batch, which is its own.
+
+        A savepoint makes SQLite keep a copy of each page that is touched.
+        """
+        with transaction.whole():
+            self._result = self._work(transaction)
 
     def fail(self, error: BaseException) -> None:
         """Note that the batch was not kept."""
@@ -215,7 +233,7 @@ class Writer:
     def _commit(self, steps: list[Step]) -> None:
         try:
             self._write(steps)
-        except Exception as error:  # noqa: BLE001 - told to every caller; the thread must live on
+        except BaseException as error:  # noqa: BLE001 - told to every caller; the thread lives on
             self._roll_back()
             plain = in_our_words(error, self._where) if isinstance(error, sqlite3.Error) else None
             for step in steps:
@@ -234,8 +252,11 @@ class Writer:
             max_body=self._max_body,
         )
         self._connection.execute("BEGIN IMMEDIATE")
-        for step in steps:
-            step.run(transaction)
+        if len(steps) == 1:
+            steps[0].run_alone(transaction)
+        else:
+            for step in steps:
+                step.run(transaction)
         self._connection.execute("COMMIT")
         self.head = transaction.last_seq
         self.commits += 1
