@@ -52,20 +52,37 @@ class Ground:
         self._lock = anyio.Lock()
         self._known: dict[int, Generation] = {}
         self._latest: int | None = None
+        self._asked = 0
+        self._answered = 0
+        """How many had asked for the current generation when it was looked for last."""
 
     async def current(self) -> Generation:
-        """The workspace as it is now; a new generation if it has changed since the last one."""
+        """The workspace as it is now; a new generation if it has changed since the last one.
+
+        Whoever had to wait is content with a look that began after they had come: agents that
+        begin their tasks together cost one, not one each.
+        """
+        self._asked += 1
+        mine = self._asked
         async with self._lock:
             latest = await self._load_latest()
-            if latest is None:
-                return await self._take(None, "the start of the run", ())
-            edits = await edits_since(latest)
-            if not edits:
+            if latest is not None and self._answered >= mine:
                 return latest
-            files = tuple(shown(edit.path) for edit in edits)
-            taken = await self._take(latest, "the workspace has changed", files)
-        await self._lookout.look_again()
+            asked = self._asked
+            taken = await self._look(latest)
+            self._answered = asked
+        if latest is not None and taken is not latest:
+            await self._lookout.look_again()
         return taken
+
+    async def _look(self, latest: Generation | None) -> Generation:
+        if latest is None:
+            return await self._take(None, "the start of the run", ())
+        edits = await edits_since(latest)
+        if not edits:
+            return latest
+        files = tuple(shown(edit.path) for edit in edits)
+        return await self._take(latest, "the workspace has changed", files)
 
     async def generation(self, number: int) -> Generation:
         """One that was taken before."""
