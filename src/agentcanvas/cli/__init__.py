@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from agentcanvas._version import __version__
+from agentcanvas.cli.manual import group_of, in_order, in_words
 from agentcanvas.errors import AgentCanvasError
 
 COMMANDS = {
@@ -59,7 +60,7 @@ class _Lazy(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         del ctx
-        return list(COMMANDS)
+        return list(in_order(COMMANDS))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
@@ -68,16 +69,23 @@ class _Lazy(TyperGroup):
                 ctx.fail(f"There is no command '{cmd_name}'; did you mean {close[0]}?")
             return None
         module = importlib.import_module(COMMANDS[cmd_name])
-        command = typer.main.get_command(module.app)
+        command: Any = typer.main.get_command(module.app)
         command.name = cmd_name
+        command.rich_help_panel = group_of(cmd_name)
+        in_words(command, ctx)
         return command
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        own = super().get_params(ctx)
+        for parameter in own:
+            parameter.metavar = parameter.metavar or ""
+        return own
 
 
 app = typer.Typer(
     name="agentcanvas",
     cls=_Lazy,
     invoke_without_command=True,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )

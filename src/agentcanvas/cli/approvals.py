@@ -18,6 +18,7 @@ from agentcanvas.errors import NotFound, ValidationError
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk, is_of_hub
 
 app = typer.Typer(
+    add_completion=False,
     invoke_without_command=True,
     rich_markup_mode="markdown",
     help="See what agents want to do that needs your consent; grant or refuse it. Alone: list it.",

@@ -20,6 +20,7 @@ from agentcanvas.hub.audit import Break, Head
 from agentcanvas.store import Snapshot, read_file
 
 app = typer.Typer(
+    add_completion=False,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     help="Check and export the audit trail: each message sent, each token made or revoked, each "
@@ -34,7 +35,7 @@ def verify(
     export_file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[EXPORT]",
+            metavar="EXPORT",
             help="Check this export instead, without the hub.",
             show_default=False,
         ),

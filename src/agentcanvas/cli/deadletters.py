@@ -24,6 +24,7 @@ from agentcanvas.hub.office import DeadLine
 from agentcanvas.protocol.envelope import from_json
 
 app = typer.Typer(
+    add_completion=False,
     invoke_without_command=True,
     rich_markup_mode="markdown",
     help="Look at messages that could not be delivered; resend or delete them. Alone: list them.",
@@ -34,7 +35,7 @@ _A_PAGE = 500
 
 Numbers = Annotated[
     list[int] | None,
-    typer.Argument(metavar="[NUMBER]…", help="As they are listed.", show_default=False, min=1),
+    typer.Argument(metavar="NUMBER", help="As they are listed.", show_default=False, min=1),
 ]
 All = Annotated[bool, typer.Option("--all", help="All of them.")]
 

@@ -12,13 +12,14 @@ import anyio
 import msgspec
 import typer
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from agentcanvas.app.doctor import Finding, Grade, examine
 from agentcanvas.app.workspace import find_root
 from agentcanvas.cli.live.clean import one_line
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 _STYLES: Final = {Grade.OK: "green", Grade.WARN: "yellow", Grade.FAIL: "red"}
 _LONGEST: Final = 2_000

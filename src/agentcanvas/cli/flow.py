@@ -35,7 +35,12 @@ from agentcanvas.flows.settle import Settled, SettledReview, settle
 from agentcanvas.flows.starters import STARTERS
 from agentcanvas.flows.team import Agent, CwdMode
 
-app = typer.Typer(no_args_is_help=True, help="Make, show and check flows: who works together, how.")
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode="markdown",
+    no_args_is_help=True,
+    help="Make, show and check flows: who works together, how.",
+)
 
 _MINUTE_MS: Final = 60_000
 _LONGEST: Final = 2_000
@@ -114,7 +119,7 @@ def show(
 def check_(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME…]", help="Flows, by name or file; all when none is named."),
+        typer.Argument(metavar="NAME", help="Flows, by name or file; all when none is named."),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="All flows of this workspace.")] = False,
     as_json: AsJson = False,

@@ -17,7 +17,7 @@ from agentcanvas.app.workspace import user_data_folder
 from agentcanvas.cli.offices import complain, finish
 from agentcanvas.hub import frames
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 PORT = 7718
 

@@ -31,7 +31,7 @@ from agentcanvas.flows.starters import STARTERS, starter
 from agentcanvas.flows.trust import TrustDecision
 from agentcanvas.proposals.checks import detect
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 _NAME: Final = re.compile(r"[^\W_][\w.-]{0,63}")
 

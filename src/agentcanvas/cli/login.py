@@ -18,7 +18,7 @@ from agentcanvas.app.logins import login_home
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.errors import FlowError
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 # A terminal, a browser and the way out; nothing that leads to the user's own logins.
 _PASSED_ON: Final = (

@@ -18,7 +18,10 @@ from agentcanvas.protocol.dialects import translate as translated
 from agentcanvas.protocol.rules import Report, examine
 
 app = typer.Typer(
-    no_args_is_help=True, help="Check and translate messages of the dialects MAC, SPEC-022 and ACP."
+    add_completion=False,
+    rich_markup_mode="markdown",
+    no_args_is_help=True,
+    help="Check and translate messages of the dialects MAC, SPEC-022 and ACP.",
 )
 
 

@@ -29,7 +29,10 @@ from agentcanvas.runs.scene import ends_of
 from agentcanvas.runs.simulation import Kind, Simulation, simulate
 
 app = typer.Typer(
-    no_args_is_help=True, help="Ways of working together: look, simulate, make a flow, run one."
+    add_completion=False,
+    rich_markup_mode="markdown",
+    no_args_is_help=True,
+    help="Ways of working together: look, simulate, make a flow, run one.",
 )
 
 _BAR: Final = 30
@@ -108,7 +111,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
 def new_flow(
     name: Name,
     flow: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="The flow's name; the pattern's if none.")
+        str | None, typer.Argument(metavar="NAME", help="The flow's name; the pattern's if none.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a flow of that name.")] = False,
     as_json: AsJson = False,

@@ -12,7 +12,7 @@ import typer
 from agentcanvas.app.schemas import documents
 from agentcanvas.protocol.schema import BASE
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 
 @app.command()

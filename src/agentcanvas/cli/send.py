@@ -37,18 +37,18 @@ _DEFAULT_S = 300.0
 def send(
     to: Annotated[
         str | None,
-        typer.Argument(metavar="[AGENT]", help="Who is to do it.", show_default=False),
+        typer.Argument(metavar="AGENT", help="Who is to do it.", show_default=False),
     ] = None,
     task_type: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TASK-TYPE]", help="What it is, such as code_review.", show_default=False
+            metavar="TASK-TYPE", help="What it is, such as code_review.", show_default=False
         ),
     ] = None,
     input_: Annotated[
         str | None,
         typer.Argument(
-            metavar="[INPUT]",
+            metavar="INPUT",
             help="What it is about: words, or a JSON object or list; - is standard input.",
             show_default=False,
         ),

@@ -21,7 +21,7 @@ from agentcanvas.errors import ResourceError
 from agentcanvas.runs.office import Office
 from agentcanvas.runs.state import RunStatus
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 _LOOK_EVERY_S = 30.0
 

@@ -11,7 +11,12 @@ import typer
 from agentcanvas import store as files
 from agentcanvas.app.workspace import find_root, store_path
 
-app = typer.Typer(no_args_is_help=True, help="Check, copy and bring back the store.")
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode="markdown",
+    no_args_is_help=True,
+    help="Check, copy and bring back the store.",
+)
 
 At = Annotated[
     Path | None,

@@ -24,6 +24,7 @@ from agentcanvas.hub.guard import Scope
 from agentcanvas.hub.office import TokenLine, TokenOrder
 
 app = typer.Typer(
+    add_completion=False,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     help="Make, list and revoke the tokens by which agents are let into the hub.",

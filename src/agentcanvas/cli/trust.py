@@ -21,7 +21,7 @@ from agentcanvas.flows.load import read_flow
 from agentcanvas.flows.model import Flow
 from agentcanvas.flows.trust import TrustState
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 _LONGEST: Final = 500
 _MOST_SHOWN: Final = 50

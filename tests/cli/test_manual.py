@@ -1,0 +1,88 @@
+"""What ``--help`` says, as somebody reads it who has never seen the program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from agentcanvas.cli import COMMANDS, app
+from agentcanvas.cli.manual import GROUPS
+
+WIDTH = 80
+
+
+def every_command() -> Iterator[tuple[str, ...]]:
+    whole: Any = typer.main.get_command(app)
+    context = whole.make_context("agentcanvas", [], resilient_parsing=True)
+    yield ()
+    for name in COMMANDS:
+        yield (name,)
+        for below in getattr(whole.get_command(context, name), "commands", {}):
+            yield (name, below)
+
+
+ALL = tuple(every_command())
+
+
+def help_of(*words: str) -> str:
+    done = CliRunner(env={"COLUMNS": str(WIDTH), "NO_COLOR": "1"}).invoke(app, [*words, "--help"])
+    assert done.exit_code == 0
+    return done.output
+
+
+@pytest.mark.parametrize("words", ALL, ids=" ".join)
+def test_help_speaks_in_words_and_fits_a_terminal(words: tuple[str, ...]) -> None:
+    said = help_of(*words)
+    usage = said.strip().splitlines()[0]
+    assert not re.search(r"<[a-z]", said)
+    assert not re.search(r"\{|\[\[", usage)
+    assert all(len(line) <= WIDTH for line in said.splitlines())
+    assert usage.strip().startswith(" ".join(["Usage: agentcanvas", *words]))
+
+
+@pytest.mark.parametrize("words", ALL[1:], ids=" ".join)
+def test_completion_is_offered_where_it_works_and_nowhere_else(words: tuple[str, ...]) -> None:
+    assert "--install-completion" in help_of()
+    assert "--install-completion" not in help_of(*words)
+
+
+def test_every_command_stands_under_a_heading() -> None:
+    listed = [name for members in GROUPS.values() for name in members]
+    assert sorted(listed) == sorted(COMMANDS)
+    said = help_of()
+    for heading in GROUPS:
+        assert f"─ {heading} ─" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "usage"),
+    [
+        (("run",), "[OPTIONS] [FLOW] [REQUEST]"),
+        (("review",), "[OPTIONS] [RUN] [TASK]"),
+        (("transcript",), "[OPTIONS] [RUN] AGENT"),
+        (("flow", "check"), "[OPTIONS] [NAME]..."),
+        (("agents", "test"), "[OPTIONS] CLI"),
+    ],
+)
+def test_the_usage_line_is_what_is_typed(words: tuple[str, ...], usage: str) -> None:
+    assert help_of(*words).strip().splitlines()[0].strip().endswith(usage)
+
+
+def test_completion_knows_the_commands_and_their_options() -> None:
+    def completed(typed: str, position: int) -> list[str]:
+        env = {
+            "COMP_WORDS": typed,
+            "COMP_CWORD": str(position),
+            "_AGENTCANVAS_COMPLETE": "complete_bash",
+        }
+        done = CliRunner(env=env).invoke(app, prog_name="agentcanvas")
+        return done.output.split()
+
+    assert completed("agentcanvas und", 1) == ["undo"]
+    assert completed("agentcanvas flow b", 2) == ["bounds"]
+    assert completed("agentcanvas run --plan", 2) == ["--plan-only"]
