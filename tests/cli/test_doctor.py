@@ -13,6 +13,7 @@ import pytest
 
 from agentcanvas.app.doctor import Finding, Grade, examine
 from agentcanvas.app.workspace import ensure_folder, store_path
+from agentcanvas.cli import app
 from agentcanvas.store import Store
 from tests.cli.test_flow import BAD, Place
 
@@ -46,6 +47,21 @@ def test_every_subject_has_one_line_with_a_grade(place: Place) -> None:
     assert {line.split()[0] for line in lines} <= {"ok", "warn", "fail"}
     failed = any(line.startswith("fail") for line in lines)
     assert done.returncode == (1 if failed else 0)
+
+
+def test_in_a_terminal_a_long_line_goes_on_below_itself(
+    place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(place.root)
+    for name, value in {"TTY_COMPATIBLE": "1", "NO_COLOR": "1", "COLUMNS": "60"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit):
+        app(["doctor"])
+    table = capsys.readouterr().out.replace("\x1b[1m", "").replace("\x1b[0m", "")
+    lines = table.partition("\n\n")[0].splitlines()
+    assert len(lines) > len(SUBJECTS)
+    assert all(len(line) <= 60 for line in lines)
+    assert all(line[:4].strip() in {"ok", "warn", "fail", ""} for line in lines)
 
 
 def test_json_holds_the_same_for_programs(place: Place) -> None:
@@ -140,6 +156,16 @@ async def test_a_flow_whose_team_cannot_start_is_told_before_a_run(place: Place)
     assert finding.sentence.startswith("far cannot start: The runtime 'a2a' of a")
     place.write("far", text.replace("a2a, url: 'http://x'", "human"))
     assert (await found(place))["flows"] == Finding("flows", Grade.OK, "far")
+
+
+async def test_what_keeps_several_flows_from_starting_is_told_once(place: Place) -> None:
+    text = "version: 0.2\nagents: [{id: a, runtime: {kind: a2a, url: 'http://x'}}]\n"
+    place.write("far", text)
+    place.write("near", text)
+    sentence = (await found(place))["flows"].sentence
+    assert sentence.startswith("far, near cannot start: The runtime 'a2a' of a")
+    assert sentence.count("a2a") == 1
+    assert not sentence.endswith(".")
 
 
 async def test_checks_that_are_found_are_named_and_none_is_a_warning(place: Place) -> None:

@@ -55,6 +55,16 @@ def test_without_a_commit_the_report_names_head_and_says_uncommitted() -> None:
 
 
 @pytest.mark.req("V6")
+def test_a_repository_without_commits_is_not_said_to_be_none() -> None:
+    first, *rest = example_run()
+    begun = first.event
+    assert isinstance(begun, e.RunStarted)
+    bare = msgspec.structs.replace(begun, payload=msgspec.structs.replace(begun.payload, head=None))
+    report = markdown([msgspec.structs.replace(first, event=bare), *rest])
+    assert report.splitlines()[-1] == "- Applied at commit: none, the workspace has no commits"
+
+
+@pytest.mark.req("V6")
 def test_text_from_agents_cannot_break_the_table() -> None:
     payload = e.Dispatch("t", "custom:coder-1", "one | two\n| three |")
     event = e.TaskDispatched(actor="o", provenance=e.Provenance.SYSTEM, payload=payload)

@@ -246,7 +246,7 @@ def _flows(root: Path) -> Finding:
     if not known:
         return _ok("flows", "none yet", "make one: agentcanvas flow new")
     wrong = []
-    unable = []
+    unable: dict[str, list[str]] = {}
     for name, path in known.items():
         flow = check(read_flow(path)).flow
         if flow is None:
@@ -255,11 +255,12 @@ def _flows(root: Path) -> Finding:
         try:
             check_crew(flow.agents, root)
         except AgentCanvasError as reason:
-            unable.append(f"{name} cannot start: {reason}")
+            unable.setdefault(str(reason).removesuffix("."), []).append(name)
     if wrong:
         return _warn("flows", f"with errors: {', '.join(wrong)}", "agentcanvas flow check")
     if unable:
-        return _warn("flows", "; ".join(unable), "say in the flow what answers for each agent")
+        told = [f"{', '.join(names)} cannot start: {reason}" for reason, names in unable.items()]
+        return _warn("flows", "; ".join(told), "say in the flow what answers for each agent")
     return _ok("flows", ", ".join(known))
 
 

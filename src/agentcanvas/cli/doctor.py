@@ -49,15 +49,27 @@ def doctor(
 
 
 def _print(findings: tuple[Finding, ...], *, fine: bool) -> None:
-    console = Console(highlight=False, soft_wrap=True)
-    width = max(len(finding.subject) for finding in findings)
-    for finding in findings:
-        line = Text(f"{finding.grade:<4}  ", style=_STYLES[finding.grade])
-        line.append(f"{finding.subject:<{width}}  ", style="bold")
-        line.append(one_line(finding.sentence, _LONGEST), style="default")
-        if finding.next_step:
-            line.append(f"  → {one_line(finding.next_step, _LONGEST)}", style="cyan")
-        console.print(line)
+    console = Console(highlight=False)
+    rows = [_row(finding) for finding in findings]
+    if console.is_terminal:
+        table = Table.grid(padding=(0, 2), pad_edge=False)
+        for _ in range(2):
+            table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")  # and go on below where it began
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+    else:  # whoever reads this is a program, or has a wider place for it: a line each
+        width = max(len(finding.subject) for finding in findings)
+        for grade, subject, said in rows:
+            print(f"{grade.plain:<4}  {subject.plain:<{width}}  {said.plain}")
     print(
         "\nNothing is in the way of running." if fine else "\nMend what says fail, then look again."
     )
+
+
+def _row(finding: Finding) -> tuple[Text, Text, Text]:
+    said = Text(one_line(finding.sentence, _LONGEST))
+    if finding.next_step:
+        said.append(f"  → {one_line(finding.next_step, _LONGEST)}", style="cyan")
+    return Text(finding.grade, _STYLES[finding.grade]), Text(finding.subject, "bold"), said

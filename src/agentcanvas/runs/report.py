@@ -100,7 +100,7 @@ def _final_changes(state: RunState, commit: str | None) -> str:
 
 
 def _uncommitted(head: str | None) -> str:
-    return f"HEAD {head[:7]} + uncommitted" if head else "none, the workspace is not under git"
+    return f"HEAD {head[:7]} + uncommitted" if head else "none, the workspace has no commits"
 
 
 def _files(count: int) -> str:

@@ -204,7 +204,7 @@ def _final_changes(report: Report) -> _Html:
     run = report.run
     if not run.files:
         return _section("Final changes", _el("p", "Nothing reached the workspace.", of="quiet"))
-    at = f"HEAD {run.head[:7]} + uncommitted" if run.head else "the workspace is not under git"
+    at = f"HEAD {run.head[:7]} + uncommitted" if run.head else "none, the workspace has no commits"
     words = f"{_count(len(run.files), 'file')} modified; applied at commit: {run.commit or at}"
     return _section("Final changes", _el("p", words), _file_list(run.files))
 
