@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import threading
 from pathlib import Path
 
 import pytest
 
-from agentcanvas.app.workspace import IGNORED, ensure_folder, user_data_folder
+from agentcanvas.app.workspace import IGNORED, ensure_folder, store_path, user_data_folder
 from agentcanvas.errors import ResourceError
 from tests.cli.test_flow import Place
 
@@ -165,6 +166,27 @@ def test_a_folder_without_the_right_to_write_is_told(place: Place) -> None:
             ensure_folder(place.root)
     finally:
         folder.chmod(0o700)
+
+
+@pytest.mark.parametrize("cloned", [True, False])
+def test_other_users_of_the_machine_are_kept_out(place: Place, *, cloned: bool) -> None:
+    folder = place.root / ".agentcanvas"
+    before = os.umask(0)
+    try:
+        if cloned:
+            (folder / "flows").mkdir(parents=True)
+        ensure_folder(place.root)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_folder_that_was_opened_to_others_on_purpose_stays_open(place: Place) -> None:
+    folder = ensure_folder(place.root)
+    store_path(place.root).touch()
+    folder.chmod(0o750)
+    ensure_folder(place.root)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o750
 
 
 def test_many_at_once_make_one_folder_and_one_whole_ignore_file(tmp_path: Path) -> None:

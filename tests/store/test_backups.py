@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 from pathlib import Path
 
 import anyio
@@ -106,6 +107,18 @@ async def test_a_damaged_store_does_not_replace_a_good_backup(path: Path, copy: 
             await store.backup(copy)
     assert content(copy) == good
     assert not copy.with_name("backup.db.new").exists()
+
+
+async def test_nobody_else_can_read_a_store_its_log_or_its_backup(path: Path, copy: Path) -> None:
+    before = os.umask(0)
+    try:
+        async with await Store.open(path):
+            backup(path, copy)
+            written = list(path.parent.glob(f"{path.name}*"))
+            assert len(written) > 2  # the log and its index are beside it
+            assert {stat.S_IMODE(file.stat().st_mode) for file in [*written, copy]} == {0o600}
+    finally:
+        os.umask(before)
 
 
 async def test_a_backup_over_the_store_itself_is_refused(path: Path) -> None:

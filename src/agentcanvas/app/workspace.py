@@ -55,8 +55,9 @@ def store_path_in(folder: Path) -> Path:
 def ensure_folder(root: Path) -> Path:
     """The workspace's own folder, made if need be; git sees only what a team shares of it.
 
-    Harmless to repeat, also by several processes at once. An ignore file that is there already is
-    the user's and stays as it is.
+    Harmless to repeat, also by several processes at once. Until there is a store in it, others on
+    the machine are kept out of it, also where it came with a repository. An ignore file that is
+    there already is the user's and stays as it is.
     """
     folder = root / FOLDER
     try:
@@ -64,6 +65,9 @@ def ensure_folder(root: Path) -> Path:
         # A link could lead anywhere, and what is trusted must lie in the workspace itself.
         if not stat.S_ISDIR(folder.lstat().st_mode):
             raise _in_the_way(folder)
+        if not store_path_in(folder).exists():
+            # What agents see and say is the user's alone; who opens the folder later has reasons.
+            folder.chmod(stat.S_IMODE(folder.lstat().st_mode) & ~0o077)
         if not os.access(folder, os.W_OK | os.X_OK):
             raise ResourceError(f"{folder} cannot be written to; give yourself the right to.")
         if not os.path.lexists(folder / ".gitignore"):

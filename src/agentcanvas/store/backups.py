@@ -21,6 +21,7 @@ from agentcanvas.store import events, lines
 from agentcanvas.store.database import (
     connect_reader,
     damaged,
+    make_private,
     structural_problems,
     told_plainly,
 )
@@ -125,6 +126,7 @@ def _beside(path: Path) -> Path:
 def _copy(path: Path, fresh: Path) -> list[str]:
     """Copy what is committed into one file without a log; tell what is wrong in it."""
     fresh.unlink(missing_ok=True)
+    make_private(fresh)
     with (
         closing(connect_reader(path)) as source,
         closing(sqlite3.connect(fresh, isolation_level=None)) as target,

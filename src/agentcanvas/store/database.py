@@ -5,9 +5,10 @@ What is in the database is left to ``migrations``, who uses it to ``writer`` and
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from agentcanvas.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
@@ -28,7 +29,15 @@ RESTORE = "Restore the newest back-up with `agentcanvas store restore BACKUP`."
 
 def connect(path: Path | None) -> sqlite3.Connection:
     """Open a database that is created if need be; ``None`` is one in memory."""
+    if path is not None:
+        make_private(path)
     return _connect(":memory:" if path is None else str(path))
+
+
+def make_private(path: Path) -> None:
+    """Let nobody else on the machine read what is kept; SQLite gives its log the same mode."""
+    with suppress(OSError):  # it is there already, or SQLite says why it cannot be
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def make_writer(connection: sqlite3.Connection, path: Path | None, max_bytes: int | None) -> None:
