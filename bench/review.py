@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
-
-from anyio.to_thread import run_sync
 
 from agentcanvas.agents.runtime import Turn
 from agentcanvas.app.office import open_engine
@@ -23,7 +20,7 @@ from agentcanvas.app.server import UI, serve_beside
 from agentcanvas.runs.office import RunOrder
 from bench.harness import Contender, Contest, Figure, at_most
 from bench.runs import make_repository
-from tests.e2e.browser import Browser, Page, find_browser
+from tests.e2e.browser import Page, find_browser, launched
 
 LARGE, SMALL = 20_000, 200
 OPENS = 7
@@ -94,27 +91,25 @@ async def opens(folder: Path, *, quick: bool) -> dict[str, Any]:
         run_id = await engine.start(RunOrder(flow="bench", flow_text=flow_text(), request="x"))
         async for _ in engine.events(run_id):
             pass
-        async with serve_beside(engine, store, folder, port=0) as info:
-            browser = await run_sync(Browser, program, folder.parent / "profile")
-            try:
-                taken: dict[str, Any] = {name: [] for name in SIZES}
-                for _ in range(2 if quick else OPENS):
-                    page = await run_sync(browser.open)
-                    await run_sync(page.goto, info.link)
-                    await run_sync(page.wait_for_text, ".head", "x")
-                    for name in SIZES:
-                        taken[name].append(await run_sync(opened, page, run_id, name))
-                    taken["nodes"] = await run_sync(page.look, NODES)
-                    await run_sync(page.call, "Page.close")
-            finally:
-                with suppress(Exception):
-                    await run_sync(browser.close)
+        taken: dict[str, Any] = {name: [] for name in SIZES}
+        async with (
+            serve_beside(engine, store, folder, port=0) as info,
+            launched(program) as browser,
+        ):
+            for _ in range(2 if quick else OPENS):
+                page = await browser.open()
+                await page.goto(info.link)
+                await page.wait_for_text(".head", "x")
+                for name in SIZES:
+                    taken[name].append(await opened(page, run_id, name))
+                taken["nodes"] = await page.look(NODES)
+                await page.leave()
     return {**{name: median(taken[name]) for name in SIZES}, "nodes": taken["nodes"]}
 
 
-def opened(page: Page, run_id: str, name: str) -> float:
+async def opened(page: Page, run_id: str, name: str) -> float:
     """How long it takes from the click to the lines."""
-    return float(page.look(OPEN % (run_id, name, SIZES[name])))
+    return float(await page.look(OPEN % (run_id, name, SIZES[name])))
 
 
 async def figure(place: Path, name: str, known: dict[str, Any], *, quick: bool) -> float:

@@ -10,14 +10,13 @@ import gzip
 import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import anyio
-from anyio.to_thread import run_sync
 
 from agentcanvas.app.demo import make_folder
 from agentcanvas.app.office import PROJECTIONS, open_premises
@@ -27,7 +26,7 @@ from agentcanvas.runs import events as e
 from agentcanvas.store import Store
 from bench.harness import Contender, Contest, Figure, at_most, times_worse
 from bench.long_runs import a_long_run
-from tests.e2e.browser import Browser, Page, find_browser
+from tests.e2e.browser import Browser, Page, find_browser, launched
 from tests.e2e.conftest import BUILT
 from tests.e2e.scene import scene
 
@@ -52,6 +51,7 @@ new Promise((done) => {
 
 Work = Callable[[], Awaitable[object]]
 Opener = Callable[[], AbstractAsyncContextManager[Work]]
+Look = Callable[[Page], Awaitable[object]]
 
 
 def contests(*, quick: bool) -> Iterator[Contest]:
@@ -61,14 +61,13 @@ def contests(*, quick: bool) -> Iterator[Contest]:
         sys.stderr.write("ui: needs a browser (tools/browser.sh) and the built page (make ui)\n")
         return
     with TemporaryDirectory(prefix="agentcanvas-bench-") as name:
-        browser = Browser(program, Path(name) / "profile")
         places = count()
 
         def place() -> Path:
             return Path(name) / str(next(places))
 
-        def run_of(events: int, work: Callable[[Page], object]) -> Opener:
-            return lambda: long_run(browser, place(), events, work)
+        def run_of(events: int, work: Look) -> Opener:
+            return lambda: long_run(program, place(), events, work)
 
         yield Contest(
             name="a run opens",
@@ -95,10 +94,10 @@ def contests(*, quick: bool) -> Iterator[Contest]:
             name="a patch opens",
             baseline=f"{SMALL} lines",
             contenders=[
-                Contender.opened(f"{SMALL} lines", lambda: patch(browser, place(), SMALL)),
+                Contender.opened(f"{SMALL} lines", lambda: patch(program, place(), SMALL)),
                 Contender.opened(
                     f"{LARGE:,} lines",
-                    lambda: patch(browser, place(), LARGE),
+                    lambda: patch(program, place(), LARGE),
                     bar=times_worse(2.5, than=f"{SMALL} lines"),
                 ),
             ],
@@ -109,10 +108,10 @@ def contests(*, quick: bool) -> Iterator[Contest]:
             baseline="idle",
             figure=Figure("ms", better="lower"),
             contenders=[
-                Contender.opened("idle", lambda: frames_at(browser, place(), 0, frames)),
+                Contender.opened("idle", lambda: frames_at(program, place(), 0, frames)),
                 Contender.opened(
                     f"{EVENTS_A_SECOND} events/s",
-                    lambda: frames_at(browser, place(), EVENTS_A_SECOND, frames),
+                    lambda: frames_at(program, place(), EVENTS_A_SECOND, frames),
                     bar=times_worse(1.5, than="idle"),
                 ),
             ],
@@ -122,13 +121,12 @@ def contests(*, quick: bool) -> Iterator[Contest]:
             figure=Figure("kB", better="lower"),
             contenders=[Contender("the Run view", initial_kb, bar=at_most(260))],
         )
-        browser.close()
 
 
-def _see(what: str, figure: str = "0") -> Callable[[Page], object]:
-    def look(page: Page) -> object:
-        page.wait_for(what)
-        return page.look(figure)
+def _see(what: str, figure: str = "0") -> Look:
+    async def look(page: Page) -> object:
+        await page.wait_for(what)
+        return await page.look(figure)
 
     return look
 
@@ -155,45 +153,41 @@ async def served(folder: Path, events: int) -> AsyncIterator[tuple[ServerInfo, S
 
 
 @asynccontextmanager
-async def long_run(
-    browser: Browser, folder: Path, events: int, work: Callable[[Page], object]
-) -> AsyncIterator[Work]:
+async def long_run(program: str, folder: Path, events: int, work: Look) -> AsyncIterator[Work]:
     """Open a run of so many events, over and over, each time in a tab that knows nothing."""
-    async with served(folder, events) as (info, _):
-        address = f"{info.link}#/run/run_{events}"
-        yield lambda: run_sync(partial(_in_a_tab, browser, address, work))
+    async with served(folder, events) as (info, _), launched(program) as browser:
+        yield partial(_in_a_tab, browser, f"{info.link}#/run/run_{events}", work)
 
 
 @asynccontextmanager
-async def patch(browser: Browser, folder: Path, lines: int) -> AsyncIterator[Work]:
+async def patch(program: str, folder: Path, lines: int) -> AsyncIterator[Work]:
     """Open a proposal with so many new lines."""
-    async with scene(folder, BUILT) as stage:
+    async with scene(folder, BUILT) as stage, launched(program) as browser:
         run_id = await stage.solo(command=f"seq 1 {lines} > numbers.txt")
         await stage.until_it_rests(run_id)
         address = f"{stage.info.link}#/review/{run_id}?task=task-1"
-        yield lambda: run_sync(partial(_in_a_tab, browser, address, _see(LINES)))
+        yield partial(_in_a_tab, browser, address, _see(LINES))
 
 
 @asynccontextmanager
 async def frames_at(
-    browser: Browser, folder: Path, events_a_second: int, frames: int
+    program: str, folder: Path, events_a_second: int, frames: int
 ) -> AsyncIterator[Work]:
     """How long frames take while so many events arrive."""
-    async with served(folder, SHORT) as (info, store):
-        page = await run_sync(browser.open)
-        await run_sync(page.goto, f"{info.link}#/run/run_{SHORT}")
-        await run_sync(page.wait_for, ROWS)
+    async with served(folder, SHORT) as (info, store), launched(program) as browser:
+        page = await browser.open()
+        await page.goto(f"{info.link}#/run/run_{SHORT}")
+        await page.wait_for(ROWS)
 
         async def work() -> object:
             async with anyio.create_task_group() as tasks:
                 if events_a_second:
                     tasks.start_soon(_happen, store, events_a_second)
-                figure = await run_sync(page.look, FRAMES % frames)
+                figure = await page.look(FRAMES % frames)
                 tasks.cancel_scope.cancel()
             return figure
 
         yield work
-        await run_sync(page.call, "Page.close")
 
 
 async def _happen(store: Store, a_second: int) -> None:
@@ -205,14 +199,13 @@ async def _happen(store: Store, a_second: int) -> None:
         await anyio.sleep(1 / a_second)
 
 
-def _in_a_tab(browser: Browser, address: str, work: Callable[[Page], object]) -> object:
-    page = browser.open()
-    page.goto(address)
+async def _in_a_tab(browser: Browser, address: str, work: Look) -> object:
+    page = await browser.open()
     try:
-        return work(page)
+        await page.goto(address)
+        return await work(page)
     finally:
-        with suppress(Exception):
-            page.call("Page.close")
+        await page.leave()
 
 
 def initial_kb() -> float:

@@ -17,8 +17,8 @@ axe.run("#main", { resultTypes: ["violations"] }).then(({ violations }) =>
 """
 
 
-def findings(page: Page) -> list[str]:
+async def findings(page: Page) -> list[str]:
     """What is serious or critical in the view."""
-    page.look(AXE.read_text("utf-8") + "\n;null")
-    found: list[str] = page.look(RUN)
+    await page.look(AXE.read_text("utf-8") + "\n;null")
+    found: list[str] = await page.look(RUN)
     return found

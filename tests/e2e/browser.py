@@ -1,47 +1,34 @@
-"""A real Chromium, driven over its own debugging pipe.
+"""A real Chromium, driven by Playwright: what the tests, benchmarks and pictures say to it.
 
-The pipe needs no port, no driver and no package: commands are JSON ended by a NUL byte. Only the
-few that the tests use have a name here. Waiting happens inside the page, on what it shows.
+Playwright brings its own driver and none of its browsers: the one of this machine is used. What is
+here is the vocabulary that tests share; whatever else Playwright can do is one step away, by
+``page.tab``. Waiting happens in the page, on what it shows.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import os
-import queue
+import re
 import shutil
-import subprocess
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from playwright import async_api as playwright
+from playwright.async_api import async_playwright, expect
 
 PATIENCE_S = 20
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
+FETCHED = Path(__file__).parents[2] / ".browser" / "chromium"
 
-FLAGS = (
-    "--headless=new",
-    "--remote-debugging-pipe",
-    "--no-first-run",
-    "--no-default-browser-check",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-dev-shm-usage",
-    "--disable-extensions",
-    "--disable-gpu",
-    "--disable-sync",
-    "--hide-scrollbars",
-    "--no-proxy-server",
-    "--password-store=basic",
-    "--use-mock-keychain",
-)
+# The graphics card of a test machine is none, and no proxy may stand between page and server.
+FLAGS = ("--disable-gpu", "--no-proxy-server")
 
-# The debugging pipe is file 3 for reading and file 4 for writing.
-START = 'exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null'
-
+# Playwright's own waiting evaluates text in the page later on, which our content policy forbids.
 WAIT = """
 new Promise((done, fail) => {
   const until = performance.now() + %d;
@@ -54,230 +41,142 @@ new Promise((done, fail) => {
 })
 """
 
-KEYS: Mapping[str, Mapping[str, Any]] = {
-    "Tab": {"key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9},
-    "Enter": {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"},
-    "PageUp": {"key": "PageUp", "code": "PageUp", "windowsVirtualKeyCode": 33},
-    "Home": {"key": "Home", "code": "Home", "windowsVirtualKeyCode": 36},
-    "ArrowDown": {"key": "ArrowDown", "code": "ArrowDown", "windowsVirtualKeyCode": 40},
-    "Escape": {"key": "Escape", "code": "Escape", "windowsVirtualKeyCode": 27},
-    "/": {"key": "/", "code": "Slash", "windowsVirtualKeyCode": 191, "text": "/"},
-    "f": {"key": "f", "code": "KeyF", "windowsVirtualKeyCode": 70, "text": "f"},
-}
-
-
-def _letter(name: str) -> Mapping[str, Any]:
-    """The key that types one plain character."""
-    assert len(name) == 1, f"the key {name} has no line in KEYS"
-    code = f"Key{name.upper()}" if name.isalpha() else ""
-    return {"key": name, "code": code, "windowsVirtualKeyCode": ord(name.upper()), "text": name}
-
+Theme = Literal["dark", "light"]
 
 # Read before the tests put the user's settings aside.
 NAMED = os.environ.get("AGENTCANVAS_BROWSER")
 
-
-class BrowserError(Exception):
-    """The browser refused a command, or a wait in the page was in vain."""
+expect.set_options(timeout=PATIENCE_S * 1000)
 
 
 def find_browser() -> str | None:
     """The browser of this machine, if it has one that can be driven."""
     found = NAMED or next(filter(None, map(shutil.which, NAMES)), None)
-    return found or (MAC if Path(MAC).exists() else None)
+    return found or next((str(path) for path in (Path(MAC), FETCHED) if path.exists()), None)
 
 
-class Browser:
-    """One browser process with a profile of its own."""
-
-    def __init__(self, program: str, profile: Path) -> None:
-        root = ("--no-sandbox",) if os.geteuid() == 0 else ()
-        self._log = (profile.parent / "browser.log").open("wb")
-        self._process = subprocess.Popen(
-            ["/bin/sh", "-c", START, program, *FLAGS, *root, f"--user-data-dir={profile}"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            env={**os.environ, "HOME": str(profile.parent)},
+@asynccontextmanager
+async def launched(program: str) -> AsyncIterator[Browser]:
+    """A browser process with a profile of its own."""
+    is_root = os.geteuid() == 0  # whom Chromium refuses its own sandbox
+    async with async_playwright() as driver:
+        process = await driver.chromium.launch(
+            executable_path=program, args=FLAGS, chromium_sandbox=not is_root
         )
-        self._answers: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
-        self._pages: dict[str, Page] = {}
-        self._sending = threading.Lock()
-        self._last = 0
-        self._reader = threading.Thread(target=self._read, name="browser pipe", daemon=True)
-        self._reader.start()
+        try:
+            yield Browser(process)
+        finally:
+            await process.close()
 
-    def open(
+
+@dataclass(frozen=True)
+class Browser:
+    """One browser process."""
+
+    process: playwright.Browser
+
+    async def open(
         self,
         *,
         width: int = 1280,
         height: int = 800,
-        theme: str = "dark",
+        theme: Theme = "dark",
         beside: Page | None = None,
+        **more: Any,
     ) -> Page:
         """A new tab, alone with its cookies, or beside another one of the same person."""
         context = (
-            beside.context
+            beside.tab.context
             if beside
-            else self.call("Target.createBrowserContext")["browserContextId"]
+            else await self.process.new_context(
+                viewport={"width": width, "height": height}, color_scheme=theme, **more
+            )
         )
-        target = self.call("Target.createTarget", url="about:blank", browserContextId=context)
-        attached = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
-        page = Page(self, attached["sessionId"], context)
-        self._pages[attached["sessionId"]] = page
-        for domain in ("Page", "Runtime", "Log"):
-            page.call(f"{domain}.enable")
-        page.resize(width, height)
-        page.prefer(theme)
-        return page
-
-    def call(self, method: str, *, session: str | None = None, **params: Any) -> dict[str, Any]:
-        """One command and its result."""
-        answer: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-        with self._sending:
-            self._last += 1
-            number = self._last
-            self._answers[number] = answer
-            message = {"id": number, "method": method, "params": params}
-            if session is not None:
-                message["sessionId"] = session
-            assert self._process.stdin is not None
-            self._process.stdin.write(json.dumps(message).encode() + b"\0")
-            self._process.stdin.flush()
-        told = answer.get(timeout=2 * PATIENCE_S)
-        if "error" in told:
-            raise BrowserError(f"{method}: {told['error']['message']}")
-        result: dict[str, Any] = told["result"]
-        return result
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        rest = b""
-        while chunk := os.read(self._process.stdout.fileno(), 1 << 16):
-            *messages, rest = (rest + chunk).split(b"\0")
-            for message in messages:
-                self._dispatch(json.loads(message))
-
-    def _dispatch(self, message: dict[str, Any]) -> None:
-        if "id" in message:
-            self._answers.pop(message["id"]).put(message)
-        elif page := self._pages.get(message.get("sessionId", "")):
-            page.hear(message["method"], message["params"])
-
-    def close(self) -> None:
-        """End the browser and everything it started."""
-        self.call("Browser.close")
-        self._process.wait(timeout=PATIENCE_S)
-        self._reader.join(timeout=PATIENCE_S)
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.stdout.close()
-        self._log.close()
+        context.set_default_timeout(PATIENCE_S * 1000)
+        return Page(await context.new_page())
 
 
 @dataclass
 class Page:
     """One tab: what a person could do with it, and what it complained about."""
 
-    browser: Browser
-    session: str
-    context: str = ""
+    tab: playwright.Page
     complaints: list[str] = field(default_factory=list)
 
-    def call(self, method: str, **params: Any) -> dict[str, Any]:
-        return self.browser.call(method, session=self.session, **params)
+    def __post_init__(self) -> None:
+        self.tab.on("console", self._hear)
+        self.tab.on("pageerror", lambda error: self.complaints.append(str(error)))
 
-    def hear(self, method: str, params: dict[str, Any]) -> None:
-        match method, params:
-            case "Runtime.exceptionThrown", {"exceptionDetails": details}:
-                self.complaints.append(f"{details.get('text')}: {details.get('exception')}")
-            case "Runtime.consoleAPICalled", {"type": "error" | "warning" as kind, "args": words}:
-                self.complaints.append(f"{kind}: {words}")
-            case "Log.entryAdded", {"entry": {"level": "error" | "warning", "text": text} as entry}:
-                self.complaints.append(" ".join(filter(None, (text, entry.get("url")))))
-            case _:
-                pass
+    def _hear(self, said: playwright.ConsoleMessage) -> None:
+        if said.type in {"error", "warning"}:
+            self.complaints.append(f"{said.type}: {said.text} {said.location['url']}")
 
-    def goto(self, address: str) -> None:
-        self.call("Page.navigate", url=address)
+    def role(self, role: Any, name: str | re.Pattern[str] | None = None) -> playwright.Locator:
+        """What an assistive technology finds under a role and a name."""
+        return self.tab.get_by_role(role, name=name)
 
-    def look(self, expression: str) -> Any:
+    def find(self, selector: str, text: str | None = None) -> playwright.Locator:
+        """The elements of a selector that are to be seen, and hold a text."""
+        holds = None if text is None else re.compile(re.escape(text))
+        return self.tab.locator(selector).filter(has_text=holds, visible=True)
+
+    async def goto(self, address: str) -> None:
+        await self.tab.goto(address)
+
+    async def reload(self) -> None:
+        await self.tab.reload()
+
+    async def look(self, expression: str) -> Any:
         """The value of an expression in the page, which may be a promise."""
-        told = self.call(
-            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
-        )
-        if "exceptionDetails" in told:
-            details = told["exceptionDetails"]
-            raise BrowserError(details.get("exception", {}).get("description", details["text"]))
-        return told["result"].get("value")
+        return await self.tab.evaluate(expression)
 
-    def wait_for(self, expression: str) -> Any:
+    async def wait_for(self, expression: str) -> Any:
         """The value of an expression, once it is something."""
-        return self.look(WAIT % (PATIENCE_S * 1000, expression, json.dumps(expression)))
+        return await self.look(WAIT % (PATIENCE_S * 1000, expression, json.dumps(expression)))
 
-    def wait_for_text(self, selector: str, text: str) -> None:
-        found = f"[...document.querySelectorAll({json.dumps(selector)})]"
-        self.wait_for(f"{found}.some((one) => one.textContent.includes({json.dumps(text)}))")
+    async def wait_for_text(self, selector: str, text: str) -> None:
+        await self.find(selector, text).first.wait_for()
 
-    def texts(self, selector: str) -> Sequence[str]:
-        found: list[str] = self.look(
-            f"[...document.querySelectorAll({json.dumps(selector)})].map((one) => one.textContent)"
-        )
-        return found
+    async def texts(self, selector: str) -> Sequence[str]:
+        return await self.tab.locator(selector).all_text_contents()
 
-    def press(self, name: str) -> None:
-        key = KEYS.get(name) or _letter(name)
-        self.call("Input.dispatchKeyEvent", type="keyDown", **key)
-        self.call("Input.dispatchKeyEvent", type="keyUp", **{**key, "text": ""})
+    async def press(self, names: str) -> None:
+        """Press the named keys, one after the other."""
+        for name in names.split():
+            await self.tab.keyboard.press(name)
 
-    def type(self, text: str) -> None:
+    async def type(self, text: str) -> None:
         """Put text where the focus is, as if it were typed."""
-        self.call("Input.insertText", text=text)
+        await self.tab.keyboard.insert_text(text)
 
-    def keys(self, text: str) -> None:
-        """Press one key after the other."""
-        for letter in text:
-            code = {"key": letter, "text": letter, "unmodifiedText": letter}
-            self.call("Input.dispatchKeyEvent", type="keyDown", **code)
-            self.call("Input.dispatchKeyEvent", type="keyUp", key=letter)
+    async def command_bar(self) -> None:
+        await self.press("Control+k")
+        await expect(self.tab.locator("[cmdk-input]")).to_be_focused()
 
-    def command_bar(self) -> None:
-        """Press Ctrl and K."""
-        key = {"key": "k", "code": "KeyK", "windowsVirtualKeyCode": 75, "modifiers": 2}
-        self.call("Input.dispatchKeyEvent", type="rawKeyDown", **key)
-        self.call("Input.dispatchKeyEvent", type="keyUp", **key)
-        self.wait_for("document.querySelector('[cmdk-input]') === document.activeElement")
+    async def click(self, selector: str) -> None:
+        await self.tab.locator(selector).first.click()
 
-    def click(self, selector: str) -> None:
-        box = self.wait_for(
-            f"document.querySelector({json.dumps(selector)})?.getBoundingClientRect().toJSON()"
-        )
-        place = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
-        for kind in ("mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **place)
+    async def wheel(self, selector: str, by: int) -> None:
+        """Turn the wheel over an element."""
+        await self.tab.locator(selector).first.hover()
+        await self.tab.mouse.wheel(0, by)
 
-    def wheel(self, selector: str, by: int) -> None:
-        """Turn the wheel over an element; returns when the page has scrolled."""
-        box = self.look(
-            f"document.querySelector({json.dumps(selector)}).getBoundingClientRect().toJSON()"
-        )
-        place = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
-        self.call("Input.dispatchMouseEvent", type="mouseWheel", deltaX=0, deltaY=by, **place)
+    async def resize(self, width: int, height: int) -> None:
+        await self.tab.set_viewport_size({"width": width, "height": height})
 
-    def resize(self, width: int, height: int) -> None:
-        self.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
+    async def prefer(self, theme: Theme) -> None:
+        await self.tab.emulate_media(color_scheme=theme)
 
-    def prefer(self, theme: str) -> None:
-        feature = {"name": "prefers-color-scheme", "value": theme}
-        self.call("Emulation.setEmulatedMedia", features=[feature])
+    async def come_to_front(self) -> None:
+        await self.tab.bring_to_front()
 
-    def shoot(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
+    async def shoot(self, path: Path) -> None:
+        await self.tab.screenshot(path=path)
+
+    async def close(self) -> None:
+        """Close this tab; tabs beside it stay."""
+        await self.tab.close()
+
+    async def leave(self) -> None:
+        """Close this tab and those beside it, and forget their cookies."""
+        await self.tab.context.close()

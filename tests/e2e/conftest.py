@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
-from tests.e2e.browser import Browser, Page, find_browser
+from tests.e2e.browser import Browser, Page, find_browser, launched
+from tests.e2e.canned import CannedServer
 
 BUILT = Path(__file__).parents[2] / "src" / "agentcanvas" / "web" / "_ui"
 IN_CI = "CI" in os.environ
@@ -30,17 +32,29 @@ def built_page() -> Path:
 
 
 @pytest.fixture(scope="session")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+async def browser() -> AsyncIterator[Browser]:
     program = find_browser()
     if program is None:
         do_without("no Chromium or Chrome here, so nobody looked at the page: tools/browser.sh")
-    started = Browser(program, tmp_path_factory.mktemp("browser") / "profile")
-    yield started
-    started.close()
+    async with launched(program) as started:
+        yield started
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    opened = browser.open()
+async def page(browser: Browser) -> AsyncIterator[Page]:
+    opened = await browser.open()
     yield opened
-    opened.call("Page.close")
+    await opened.leave()
+
+
+@pytest.fixture
+def server(built_page: Path) -> Iterator[CannedServer]:
+    """A server that tells the page what the test wants."""
+    canned = CannedServer(built_page)
+    serving = threading.Thread(target=canned.serve_forever, kwargs={"poll_interval": 0.02})
+    serving.start()
+    yield canned
+    canned.cut_streams()
+    canned.shutdown()
+    serving.join()
+    canned.server_close()

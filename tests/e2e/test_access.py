@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,22 +31,10 @@ HOSTILE = (
 )
 
 
-@pytest.fixture
-def server(built_page: Path) -> Iterator[CannedServer]:
-    canned = CannedServer(built_page)
-    serving = threading.Thread(target=canned.serve_forever, kwargs={"poll_interval": 0.02})
-    serving.start()
-    yield canned
-    canned.cut_streams()
-    canned.shutdown()
-    serving.join()
-    canned.server_close()
-
-
-def show(page: Page, view: str) -> None:
-    page.look(f"location.hash = '#/{view}'")
+async def show(page: Page, view: str) -> None:
+    await page.look(f"location.hash = '#/{view}'")
     name = view.partition("?")[0]
-    page.wait_for(
+    await page.wait_for(
         f"document.querySelector('#main').dataset.view === '{name}'"
         " && document.querySelector('#main').children.length > 0"
         " && !document.querySelector('#main .loading')"
@@ -57,30 +43,27 @@ def show(page: Page, view: str) -> None:
 
 @pytest.mark.req("U5")
 @pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
-def test_axe_finds_nothing_serious_in_any_view(
+async def test_axe_finds_nothing_serious_in_any_view(
     page: Page, server: CannedServer, theme: str
 ) -> None:
     if not AXE.exists():
         pytest.skip("axe-core is not installed: make ui")
     server.happen(*story.whole(), story.verdict("T2", Decision.REJECT, "Too much"))
-    page.goto(server.address)
-    page.look(f"localStorage.setItem('agentcanvas.prefs', '{{\"theme\":\"{theme}\"}}')")
-    page.call("Page.reload")
-    page.wait_for_text(".collab-card", "Too much")
-    page.look(AXE.read_text(encoding="utf-8") + "; true")
+    await page.goto(server.address)
+    await page.look(f"localStorage.setItem('agentcanvas.prefs', '{{\"theme\":\"{theme}\"}}')")
+    await page.reload()
+    await page.wait_for_text(".collab-card", "Too much")
+    await page.look(AXE.read_text(encoding="utf-8") + "; true")
     found: dict[str, Any] = {}
     for view in VIEWS:
-        show(page, view)
-        found[view] = page.look(FINDINGS)
-    for key, name in (("?", "help"), ("k", "commands")):
-        if key == "k":
-            page.command_bar()
-        else:
-            page.keys(key)
-        page.wait_for("document.querySelector('[role=dialog]')")
-        found[name] = page.look(FINDINGS)
-        page.press("Escape")
-        page.wait_for("!document.querySelector('[role=dialog]')")
+        await show(page, view)
+        found[view] = await page.look(FINDINGS)
+    for key, name in (("?", "help"), ("Control+k", "commands")):
+        await page.press(key)
+        await page.wait_for("document.querySelector('[role=dialog]')")
+        found[name] = await page.look(FINDINGS)
+        await page.press("Escape")
+        await page.wait_for("!document.querySelector('[role=dialog]')")
     assert {view: bad for view, bad in found.items() if bad} == {}
 
 
@@ -132,23 +115,23 @@ def hostile_talk() -> tuple[r.TranscriptEvent, ...]:
 
 
 @pytest.mark.req("U2")
-def test_what_strangers_write_is_shown_as_text_and_nothing_else(
+async def test_what_strangers_write_is_shown_as_text_and_nothing_else(
     page: Page, server: CannedServer
 ) -> None:
     server.happen(*hostile_run())
     server.transcript = hostile_talk()
     server.report = f"# {HOSTILE}\n\n| a |\n|---|\n| {HOSTILE} |\n\n{HOSTILE}\n"
-    page.resize(1280, 3000)
-    page.goto(server.address)
-    page.wait_for_text(".collab-card", "<script>")
+    await page.resize(1280, 3000)
+    await page.goto(server.address)
+    await page.wait_for_text(".collab-card", "<script>")
     for view in VIEWS:
-        show(page, view)
+        await show(page, view)
         if view == "transcript":
-            page.click(".transcript label:has([type=checkbox])")
-            page.wait_for_text(".transcript .raw", "<script>")
-        page.look("document.querySelectorAll('details').forEach((one) => (one.open = true))")
-        page.look("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
-        state = page.look(
+            await page.click(".transcript label:has([type=checkbox])")
+            await page.wait_for_text(".transcript .raw", "<script>")
+        await page.look("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+        await page.look("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
+        state = await page.look(
             """({
               hacked: window.hacked ?? null,
               elements: document.querySelectorAll('#page script, #main img').length,
@@ -161,6 +144,6 @@ def test_what_strangers_write_is_shown_as_text_and_nothing_else(
             })"""
         )
         assert state == {"hacked": None, "elements": 0, "links": 0, "turned": []}, view
-    assert json.loads(page.look("JSON.stringify(document.title)")).count("\u202e") == 0
+    assert json.loads(await page.look("JSON.stringify(document.title)")).count("\u202e") == 0
     # The canned server has no patches to show.
     assert [one for one in page.complaints if "404" not in one] == []

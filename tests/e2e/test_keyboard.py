@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from anyio.to_thread import run_sync
 
 from tests.e2e.browser import Page
 from tests.e2e.scene import scene
@@ -28,25 +27,23 @@ class Hands:
     async def press(self, keys: str) -> None:
         """One key, or two after each other."""
         self.actions += 1
-        await run_sync(self._page.keys, keys)
+        await self._page.press(keys)
 
     async def command(self, words: str) -> None:
         """Ctrl+K, a few letters, Enter: open the bar, and choose."""
         self.actions += 2
-        await run_sync(self._page.command_bar)
-        await run_sync(self._page.type, words)
-        await run_sync(
-            self._page.wait_for, "document.querySelector('[cmdk-item][data-selected=true]')"
-        )
-        await run_sync(self._page.press, "Enter")
+        await self._page.command_bar()
+        await self._page.type(words)
+        await self._page.wait_for("document.querySelector('[cmdk-item][data-selected=true]')")
+        await self._page.press("Enter")
 
     async def enter(self) -> None:
         """Press Enter on what has the focus."""
         self.actions += 1
-        await run_sync(self._page.press, "Enter")
+        await self._page.press("Enter")
 
     async def sees(self, selector: str, text: str) -> None:
-        await run_sync(self._page.wait_for_text, selector, text)
+        await self._page.wait_for_text(selector, text)
 
 
 async def test_each_thing_one_must_know_takes_at_most_two_actions(
@@ -84,9 +81,9 @@ async def test_each_thing_one_must_know_takes_at_most_two_actions(
         )
         taken = {}
         for question in questions:
-            await run_sync(page.goto, "about:blank")
-            await run_sync(page.goto, stage.info.link)
-            await run_sync(page.wait_for, "document.querySelector('.timeline [data-seq]')")
+            await page.goto("about:blank")
+            await page.goto(stage.info.link)
+            await page.wait_for("document.querySelector('.timeline [data-seq]')")
             hands = Hands(page)
             await question(hands)
             taken[question.__name__] = hands.actions

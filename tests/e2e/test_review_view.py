@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from anyio.to_thread import run_sync
 
 from agentcanvas.agents.runtime import Turn
 from agentcanvas.runs import events as e
@@ -22,27 +19,19 @@ BUCKET = "ledger/limits/bucket.py"
 LINES = "document.querySelectorAll('.diff-line').length > 3"
 
 
-async def on(call: Callable[..., Any], *words: Any) -> Any:
-    """The browser is spoken to from another thread: the server runs on this one."""
-    return await run_sync(call, *words)
-
-
 async def opened(page: Page, served: Served) -> None:
     """The review of the run, with its diff in sight."""
-    await on(page.goto, served.link)
-    await on(page.wait_for_text, ".head", "Add rate limiting")
-    await on(page.look, f"location.hash = '#/review/{served.run_id}'")
-    await on(page.wait_for, LINES)
+    await page.goto(served.link)
+    await page.wait_for_text(".head", "Add rate limiting")
+    await page.look(f"location.hash = '#/review/{served.run_id}'")
+    await page.wait_for(LINES)
 
 
-async def keys(page: Page, names: str) -> None:
-    for name in names.split():
-        await on(page.press, name)
-
-
-def current(page: Page) -> str:
+async def current(page: Page) -> str:
     """The text of the current row."""
-    return str(page.look("document.querySelector('.diff-row[data-cursor]')?.textContent ?? ''"))
+    return str(
+        await page.look("document.querySelector('.diff-row[data-cursor]')?.textContent ?? ''")
+    )
 
 
 async def rests(served: Served) -> None:
@@ -55,25 +44,24 @@ async def test_a_change_is_commented_sent_back_looked_at_again_applied_and_taken
 ) -> None:
     async with proposed(tmp_path / "ledger", built_page) as served:
         await opened(page, served)
-        await keys(page, "n n n")
-        await on(page.wait_for_text, ".diff-row[data-cursor]", BUCKET)
-        await on(page.look, "document.querySelector('.diff-scroll').focus()")
-        await on(
-            page.wait_for,
+        await page.press("n n n")
+        await page.wait_for_text(".diff-row[data-cursor]", BUCKET)
+        await page.look("document.querySelector('.diff-scroll').focus()")
+        await page.wait_for(
             "[...document.querySelectorAll('.diff-line')].find((one) =>"
             " one.textContent.includes('wait = (cost'))?.querySelector('.say').click() ?? true",
         )
-        await on(page.wait_for, "document.activeElement.matches('.thread textarea')")
-        await on(page.type, "What if the rate is 0?")
-        await on(page.click, ".thread-foot .button[data-look='primary']")
-        await on(page.wait_for_text, ".thread .said", "What if the rate is 0?")
-        await on(page.wait_for_text, ".verdict", "1 comment goes along")
+        await page.wait_for("document.activeElement.matches('.thread textarea')")
+        await page.type("What if the rate is 0?")
+        await page.click(".thread-foot .button[data-look='primary']")
+        await page.wait_for_text(".thread .said", "What if the rate is 0?")
+        await page.wait_for_text(".verdict", "1 comment goes along")
 
-        await keys(page, "r")
-        await on(page.type, "Nearly.")
-        await keys(page, "Enter")
-        await on(page.wait_for_text, ".rounds", "Sent back")
-        await on(page.wait_for, "document.querySelector('.verdict .button[data-look=apply]')")
+        await page.press("r")
+        await page.type("Nearly.")
+        await page.press("Enter")
+        await page.wait_for_text(".rounds", "Sent back")
+        await page.wait_for("document.querySelector('.verdict .button[data-look=apply]')")
         sent = payloads(
             [entry async for entry in served.engine.events(served.run_id, follow=False)],
             e.TurnStarted,
@@ -83,17 +71,17 @@ async def test_a_change_is_commented_sent_back_looked_at_again_applied_and_taken
             in sent[-1].text
         )
 
-        await on(page.wait_for_text, ".seg button[aria-pressed=true]", "Since r1")
-        await on(page.wait_for_text, ".diff-line[data-sign='+']", "if self.rate else None")
-        assert await on(page.texts, ".tree-name .ellipsis") == ["bucket.py"]
-        await keys(page, "s")
-        await on(page.wait_for, "document.querySelectorAll('.tree-name').length === 5")
+        await page.wait_for_text(".seg button[aria-pressed=true]", "Since r1")
+        await page.wait_for_text(".diff-line[data-sign='+']", "if self.rate else None")
+        assert await page.texts(".tree-name .ellipsis") == ["bucket.py"]
+        await page.press("s")
+        await page.wait_for("document.querySelectorAll('.tree-name').length === 5")
 
-        await keys(page, "a Enter")
-        await on(page.wait_for_text, ".verdict", "Applied")
+        await page.press("a Enter")
+        await page.wait_for_text(".verdict", "Applied")
         assert "if self.rate else None" in served.text(BUCKET)
-        await keys(page, "z Enter")
-        await on(page.wait_for_text, ".review-head .pill", "Taken back")
+        await page.press("z Enter")
+        await page.wait_for_text(".review-head .pill", "Taken back")
         assert served.text(BUCKET) == ledger.BUCKET
         assert page.complaints == []
 
@@ -103,13 +91,13 @@ async def test_a_rejection_needs_a_reason_and_shows_it_afterwards(
 ) -> None:
     async with proposed(tmp_path / "ledger", built_page) as served:
         await opened(page, served)
-        await keys(page, "x Enter")
-        await on(page.wait_for_text, ".field-error", "Say why")
-        await on(page.type, "Wrong approach.")
-        await keys(page, "Enter")
-        await on(page.wait_for_text, ".review-head .pill", "Rejected")
-        await on(page.wait_for_text, ".queue-reason", "Wrong approach.")
-        await on(page.wait_for_text, ".verdict-why", "Wrong approach.")
+        await page.press("x Enter")
+        await page.wait_for_text(".field-error", "Say why")
+        await page.type("Wrong approach.")
+        await page.press("Enter")
+        await page.wait_for_text(".review-head .pill", "Rejected")
+        await page.wait_for_text(".queue-reason", "Wrong approach.")
+        await page.wait_for_text(".verdict-why", "Wrong approach.")
         assert served.text(BUCKET) == ledger.BUCKET
 
 
@@ -119,10 +107,10 @@ async def test_only_the_files_and_hunks_that_are_included_land(
 ) -> None:
     async with proposed(tmp_path / "ledger", built_page) as served:
         await opened(page, served)
-        await keys(page, "n t n t n t n t n j j t")
-        await on(page.wait_for_text, ".verdict", "Only what is included lands: 1 of 5 files")
-        await keys(page, "a Enter")
-        await on(page.wait_for_text, ".review-head .pill", "Applied")
+        await page.press("n t n t n t n t n j j t")
+        await page.wait_for_text(".verdict", "Only what is included lands: 1 of 5 files")
+        await page.press("a Enter")
+        await page.wait_for_text(".review-head .pill", "Applied")
         settings = served.text("settings.ini")
         assert ("option_2 = two" in settings, "option_29 = many" in settings) == (True, False)
         assert served.text(BUCKET) == ledger.BUCKET
@@ -138,12 +126,12 @@ async def test_a_red_change_lands_only_with_a_reason(
         tmp_path / "ledger", built_page, flow_text=ledger.flow(check=check)
     ) as served:
         await opened(page, served)
-        await on(page.wait_for_text, ".objections", "Red: unit tests")
-        await on(page.click, ".verdict .button[data-look='apply']")
-        await on(page.wait_for_text, ".field-error", "To apply it all the same, say why.")
-        await on(page.type, "The check is out of date.")
-        await keys(page, "Enter")
-        await on(page.wait_for_text, ".review-head .pill", "Applied")
+        await page.wait_for_text(".objections", "Red: unit tests")
+        await page.click(".verdict .button[data-look='apply']")
+        await page.wait_for_text(".field-error", "To apply it all the same, say why.")
+        await page.type("The check is out of date.")
+        await page.press("Enter")
+        await page.wait_for_text(".review-head .pill", "Applied")
         assert (served.root / "ledger" / "limits" / "decision.py").exists()
 
 
@@ -152,16 +140,16 @@ async def test_seen_marks_outlive_a_reload_and_fall_when_the_file_changes(
 ) -> None:
     async with proposed(tmp_path / "ledger", built_page) as served:
         await opened(page, served)
-        await keys(page, "n n n v n v")
-        await on(page.wait_for_text, ".review-count", "2 of 5 seen")
-        await on(page.look, "location.reload()")
-        await on(page.wait_for_text, ".review-count", "2 of 5 seen")
-        await on(page.wait_for, LINES)
-        await keys(page, "r")
-        await on(page.type, "Again.")
-        await keys(page, "Enter")
-        await on(page.wait_for_text, ".review-count", "1 of 5 seen")
-        await on(page.wait_for_text, ".file-head .badge", "Changed")
+        await page.press("n n n v n v")
+        await page.wait_for_text(".review-count", "2 of 5 seen")
+        await page.look("location.reload()")
+        await page.wait_for_text(".review-count", "2 of 5 seen")
+        await page.wait_for(LINES)
+        await page.press("r")
+        await page.type("Again.")
+        await page.press("Enter")
+        await page.wait_for_text(".review-count", "1 of 5 seen")
+        await page.wait_for_text(".file-head .badge", "Changed")
 
 
 async def test_proposals_that_change_the_same_lines_are_told_in_the_queue(
@@ -171,16 +159,16 @@ async def test_proposals_that_change_the_same_lines_are_told_in_the_queue(
         tmp_path / "l", built_page, flow_text=ledger.rivals(), by=ledger.rival
     ) as served:
         await opened(page, served)
-        await on(page.wait_for_text, ".queue-row[data-task=ada] .badge", "ben, 1 file")
-        await on(page.wait_for_text, ".queue-row[data-task=ben] .badge", "ada, 1 file")
-        await on(page.wait_for_text, ".safety", "Overlaps with ben: settings.ini")
-        await keys(page, "]")
-        await on(page.wait_for_text, "#proposal-title", "ben's")
-        await keys(page, "a Enter")
-        await on(page.wait_for_text, ".queue-row[data-task=ben] .badge", "Applied")
-        await keys(page, "[")
-        await on(page.wait_for_text, ".safety", "Conflicts with what is in the workspace")
-        await on(page.wait_for_text, ".objections", "It cannot land: settings.ini")
+        await page.wait_for_text(".queue-row[data-task=ada] .badge", "ben, 1 file")
+        await page.wait_for_text(".queue-row[data-task=ben] .badge", "ada, 1 file")
+        await page.wait_for_text(".safety", "Overlaps with ben: settings.ini")
+        await page.press("]")
+        await page.wait_for_text("#proposal-title", "ben's")
+        await page.press("a Enter")
+        await page.wait_for_text(".queue-row[data-task=ben] .badge", "Applied")
+        await page.press("[")
+        await page.wait_for_text(".safety", "Conflicts with what is in the workspace")
+        await page.wait_for_text(".objections", "It cannot land: settings.ini")
 
 
 async def test_a_file_of_very_many_lines_waits_and_pictures_stand_beside_each_other(
@@ -195,13 +183,13 @@ async def test_a_file_of_very_many_lines_waits_and_pictures_stand_beside_each_ot
         loaded = (
             "[...document.querySelectorAll('.content-side img')].map((one) => one.naturalWidth)"
         )
-        await on(page.wait_for, f"{loaded}.join() === '24,24'")
-        await keys(page, "p p p p p p")
-        await on(page.click, ".tree-name[title='all.lock']")
-        await on(page.wait_for_text, ".content-note", "31,000 lines")
-        await on(page.click, ".content-note .button")
-        await on(page.wait_for_text, ".diff-line .code", "package 7")
-        assert await on(page.look, "document.querySelectorAll('.diff *').length") < 2000
+        await page.wait_for(f"{loaded}.join() === '24,24'")
+        await page.press("p p p p p p")
+        await page.click(".tree-name[title='all.lock']")
+        await page.wait_for_text(".content-note", "31,000 lines")
+        await page.click(".content-note .button")
+        await page.wait_for_text(".diff-line .code", "package 7")
+        assert await page.look("document.querySelectorAll('.diff *').length") < 2000
         assert page.complaints == []
 
 
@@ -215,43 +203,43 @@ async def test_from_the_link_two_keys_lead_to_what_is_asked(
     page: Page, built_page: Path, tmp_path: Path, first: str, expected: tuple[str, str]
 ) -> None:
     async with proposed(tmp_path / "l", built_page) as served:
-        await on(page.goto, served.link)
-        await on(page.wait_for_text, ".head", "Add rate limiting")
-        await on(page.wait_for, "document.querySelector('#main .status')")
-        await keys(page, first)
-        await on(page.wait_for_text, *expected)
+        await page.goto(served.link)
+        await page.wait_for_text(".head", "Add rate limiting")
+        await page.wait_for("document.querySelector('#main .status')")
+        await page.press(first)
+        await page.wait_for_text(*expected)
 
 
 async def test_on_a_phone_a_change_is_found_commented_and_decided_with_a_finger(
     page: Page, built_page: Path, tmp_path: Path
 ) -> None:
     async with proposed(tmp_path / "l", built_page) as served:
-        await on(page.resize, 400, 860)
+        await page.resize(400, 860)
         await opened(page, served)
-        await on(page.click, ".review-panels button:nth-child(2)")
-        await on(page.click, ".tree-name[title='settings.ini']")
-        await on(page.wait_for_text, ".diff-row[data-cursor]", "settings.ini")
+        await page.click(".review-panels button:nth-child(2)")
+        await page.click(".tree-name[title='settings.ini']")
+        await page.wait_for_text(".diff-row[data-cursor]", "settings.ini")
         line = (
             "[...document.querySelectorAll('.diff-line')]"
             ".find((one) => one.textContent.includes('option_2 = two'))?.querySelector('.code')"
         )
-        await on(page.wait_for, line)
-        await on(page.look, f"{line}.click()")
-        await on(page.click, ".diff-row[data-cursor] .say")
-        await on(page.wait_for, "document.activeElement.matches('.thread textarea')")
-        await on(page.type, "Why?")
+        await page.wait_for(line)
+        await page.look(f"{line}.click()")
+        await page.click(".diff-row[data-cursor] .say")
+        await page.wait_for("document.activeElement.matches('.thread textarea')")
+        await page.type("Why?")
         in_sight = (
             "document.querySelector('.thread-foot .button[data-look=primary]')"
             ".getBoundingClientRect().bottom"
             " <= document.querySelector('.diff-scroll').getBoundingClientRect().bottom"
         )
-        await on(page.wait_for, in_sight)
-        await on(page.click, ".thread-foot .button[data-look='primary']")
-        await on(page.wait_for_text, ".verdict", "1 comment goes along")
+        await page.wait_for(in_sight)
+        await page.click(".thread-foot .button[data-look='primary']")
+        await page.wait_for_text(".verdict", "1 comment goes along")
         wide = "document.documentElement.scrollWidth <= innerWidth"
-        assert await on(page.look, wide)
-        await on(page.click, ".verdict .button[data-look='warn']")
-        await on(page.wait_for_text, ".toast", "sent back")
+        assert await page.look(wide)
+        await page.click(".verdict .button[data-look='warn']")
+        await page.wait_for_text(".toast", "sent back")
 
 
 @pytest.mark.req("U5")
@@ -260,22 +248,22 @@ async def test_everything_is_within_reach_of_the_keyboard(
 ) -> None:
     async with proposed(tmp_path / "ledger", built_page) as served:
         await opened(page, served)
-        await keys(page, "n n n j ArrowDown ArrowDown")
-        row = await on(current, page)
-        await keys(page, "c")
-        await on(page.wait_for, "document.activeElement.matches('.thread textarea')")
-        await on(page.type, "Why a float?")
-        await keys(page, "Escape")
-        await on(page.wait_for, "!document.querySelector('.thread textarea')")
-        assert await on(current, page) == row
-        await keys(page, "u")
-        await on(page.wait_for, "document.querySelectorAll('.pair').length > 3")
-        await keys(page, "u")
-        await on(page.wait_for, LINES)
-        await keys(page, "?")
-        await on(page.wait_for_text, "[role=dialog]", "Mark the file as seen, and go on")
-        await keys(page, "Escape p p p")
-        await on(page.wait_for_text, ".diff-row[data-cursor]", "docs/limits.md")
+        await page.press("n n n j ArrowDown ArrowDown")
+        row = await current(page)
+        await page.press("c")
+        await page.wait_for("document.activeElement.matches('.thread textarea')")
+        await page.type("Why a float?")
+        await page.press("Escape")
+        await page.wait_for("!document.querySelector('.thread textarea')")
+        assert await current(page) == row
+        await page.press("u")
+        await page.wait_for("document.querySelectorAll('.pair').length > 3")
+        await page.press("u")
+        await page.wait_for(LINES)
+        await page.press("?")
+        await page.wait_for_text("[role=dialog]", "Mark the file as seen, and go on")
+        await page.press("Escape p p p")
+        await page.wait_for_text(".diff-row[data-cursor]", "docs/limits.md")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
@@ -285,13 +273,13 @@ async def test_axe_finds_nothing_serious(
     text = ledger.flow(reviewed_by="critic")
     async with proposed(tmp_path / "ledger", built_page, flow_text=text) as served:
         await opened(page, served)
-        await on(page.look, f"document.documentElement.dataset.theme = '{theme}'")
-        await on(page.wait_for_text, ".thread", "divides by zero")
-        assert await on(axe.findings, page) == []
-        await on(page.resize, 400, 860)
-        await on(page.click, ".review-panels button:nth-child(4)")
-        await on(page.wait_for, "document.querySelector('.review-side').offsetHeight > 0")
-        assert await on(axe.findings, page) == []
+        await page.look(f"document.documentElement.dataset.theme = '{theme}'")
+        await page.wait_for_text(".thread", "divides by zero")
+        assert await axe.findings(page) == []
+        await page.resize(400, 860)
+        await page.click(".review-panels button:nth-child(4)")
+        await page.wait_for("document.querySelector('.review-side').offsetHeight > 0")
+        assert await axe.findings(page) == []
 
 
 EVIL = '<img src=x onerror="window.hit=1"><script>window.hit=1</script>'
@@ -317,12 +305,12 @@ def disguised(turn: Turn) -> str:
 
 
 async def not_obeyed(page: Page) -> None:
-    assert await on(page.look, "window.hit") is None
+    assert await page.look("window.hit") is None
     inside = "document.querySelectorAll('.review :is(script, img, iframe)').length"
-    assert await on(page.look, inside) == 0
-    links = await on(page.look, "[...document.querySelectorAll('a')].map((one) => one.protocol)")
+    assert await page.look(inside) == 0
+    links = await page.look("[...document.querySelectorAll('a')].map((one) => one.protocol)")
     assert "javascript:" not in links
-    shown = await on(page.look, "document.querySelector('.review').textContent")
+    shown = await page.look("document.querySelector('.review').textContent")
     assert not set(shown) & set("\u202e\u2066\u001b\u0007")
     assert page.complaints == []
 
@@ -334,14 +322,14 @@ async def test_whatever_an_agent_writes_is_shown_and_never_obeyed(
     text = ledger.flow(check=check)
     async with proposed(tmp_path / "l", built_page, flow_text=text, by=hostile) as served:
         await opened(page, served)
-        await on(page.wait_for_text, ".diff-line .code", EVIL)
-        await on(page.wait_for_text, ".diff-line .odd", "RLO")
-        await on(page.wait_for_text, ".diff-line .odd", "ESC")
-        await on(page.wait_for_text, ".file-path", "<b onclick=hit=1>.py")
-        await on(page.wait_for_text, ".file-path", "ledger/</script>.py")
-        await on(page.wait_for_text, ".review-side .odd", "BEL")
-        await on(page.click, ".check-row summary")
-        await on(page.wait_for_text, ".output", "<script>window.hit=1</script> red")
+        await page.wait_for_text(".diff-line .code", EVIL)
+        await page.wait_for_text(".diff-line .odd", "RLO")
+        await page.wait_for_text(".diff-line .odd", "ESC")
+        await page.wait_for_text(".file-path", "<b onclick=hit=1>.py")
+        await page.wait_for_text(".file-path", "ledger/</script>.py")
+        await page.click(".check-row summary")
+        await page.wait_for_text(".output", "<script>window.hit=1</script> red")
+        await page.wait_for_text(".output .odd", "BEL")
         await not_obeyed(page)
 
 
@@ -350,9 +338,9 @@ async def test_a_name_that_reads_as_another_is_shown_as_it_is(
 ) -> None:
     async with proposed(tmp_path / "l", built_page, by=disguised) as served:
         await opened(page, served)
-        await on(page.wait_for_text, ".file-path .odd", "RLO")
-        await on(page.wait_for_text, ".safety", "RLO")
-        assert await on(page.texts, ".file-path") == [
+        await page.wait_for_text(".file-path .odd", "RLO")
+        await page.wait_for_text(".safety", "RLO")
+        assert await page.texts(".file-path") == [
             "ledger/ESC[31mred.py",
             "ledger/<img src=x>RLO.py",
             "ledger/a.pyLF+++ b.py",

@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from anyio.to_thread import run_sync
 
 from agentcanvas.app.server import serve_beside
 from agentcanvas.store import Store
@@ -38,23 +37,23 @@ async def test_the_printed_link_opens_the_page_and_it_comes_back_by_itself_after
         planner: Any = Unlimited()
         serve = partial(serve_beside, office, store, tmp_path, static=built_page, planner=planner)
         async with serve(port=0) as info:
-            await run_sync(page.goto, info.link)
-            await run_sync(page.wait_for_text, ".connection", "Live")
-            assert await run_sync(page.look, "location.search") == ""
-            assert await run_sync(page.texts, ".workspace") == [tmp_path.name]
+            await page.goto(info.link)
+            await page.wait_for_text(".connection", "Live")
+            assert await page.look("location.search") == ""
+            assert await page.texts(".workspace") == [tmp_path.name]
             await office.write("run_1", story.dispatch("T1", "Write it"))
-            await run_sync(page.wait_for_text, ".collab-card", "Write it")
+            await page.wait_for_text(".collab-card", "Write it")
             assert page.complaints == []
 
-        await run_sync(page.wait_for_text, ".lost", "Connection lost")
+        await page.wait_for_text(".lost", "Connection lost")
         await office.write("run_1", story.note("while nobody served"))
         port = urlsplit(info.url).port
         assert port is not None
         async with serve(port=port) as again:
             assert again.url == info.url
-            await run_sync(page.look, "document.querySelector('.lost .button')?.click()")
-            await run_sync(page.wait_for_text, ".line", "while nobody served")
+            await page.look("document.querySelector('.lost .button')?.click()")
+            await page.wait_for_text(".line", "while nobody served")
             await office.write("run_1", story.note("and it goes on"))
-            await run_sync(page.wait_for_text, ".line", "and it goes on")
+            await page.wait_for_text(".line", "and it goes on")
             seqs = "[...document.querySelectorAll('[data-seq]')].map((one) => +one.dataset.seq)"
-            assert await run_sync(page.look, seqs) == [1, 2, 3, 4]
+            assert await page.look(seqs) == [1, 2, 3, 4]

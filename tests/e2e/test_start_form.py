@@ -6,7 +6,6 @@ import base64
 from pathlib import Path
 
 import pytest
-from anyio.to_thread import run_sync
 
 from agentcanvas.app.office import open_office
 from agentcanvas.app.server import read_info
@@ -46,17 +45,17 @@ async def test_an_image_is_pasted_shown_and_removed_and_a_bad_one_is_refused(
     async with open_office(root, serve=True, port=0):
         info = read_info(root)
         assert info is not None
-        await run_sync(page.goto, info.link)
-        await run_sync(page.wait_for_text, ".connection", "Live")
-        await run_sync(page.look, "location.hash = '#/runs'")
-        await run_sync(page.wait_for, "document.body.innerText.includes('New run')")
-        await run_sync(page.press, "c")
-        await run_sync(page.wait_for, "document.querySelector('form.start textarea')")
-        await run_sync(page.look, PASTE)
+        await page.goto(info.link)
+        await page.wait_for_text(".connection", "Live")
+        await page.look("location.hash = '#/runs'")
+        await page.wait_for("document.body.innerText.includes('New run')")
+        await page.press("c")
+        await page.wait_for("document.querySelector('form.start textarea')")
+        await page.look(PASTE)
         shown = "document.querySelector('.start-images img')?.naturalWidth === 10"
-        await run_sync(page.wait_for, shown)
+        await page.wait_for(shown)
         assert list((root / ".agentcanvas" / "blobs").glob("??/*"))
-        await run_sync(page.click, ".start-images button")
-        await run_sync(page.wait_for, "!document.querySelector('.start-images')")
-        await run_sync(page.look, CHOOSE)
-        await run_sync(page.wait_for, "document.body.innerText.includes('use PNG, JPEG')")
+        await page.click(".start-images button")
+        await page.wait_for("!document.querySelector('.start-images')")
+        await page.look(CHOOSE)
+        await page.wait_for("document.body.innerText.includes('use PNG, JPEG')")
