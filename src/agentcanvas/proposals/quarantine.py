@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agentcanvas.errors import GitUnusable
+from agentcanvas.proposals.index_file import read_index, write_index
 from agentcanvas.proposals.tree import Entry, Mode
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ _CONFIG: Final = """\
 """
 PREFIX: Final = ".agentcanvas-quarantine-"
 _FOLDER: Final = "40000"
+_INDEX: Final = "index"
 _WHO: Final = "author agentcanvas <> 0 +0000\ncommitter agentcanvas <> 0 +0000\n\n\n"
 _MERGE_SINCE: Final = (2, 38)
 _ROOM: Final = 512 * 1024 * 1024
@@ -135,22 +137,12 @@ class Quarantine:
     def fill_index(self, entries: Mapping[bytes, Entry]) -> dict[bytes, tuple[str, str]]:
         """Make these entries the index; returns mode and blob id of each."""
         ids = {path: (str(e.mode), self.store("blob", e.data)) for path, e in entries.items()}
-        lines = [f"{mode} {oid}\t".encode() + path + b"\0" for path, (mode, oid) in ids.items()]
-        done = self.git("update-index", "-z", "--index-info", stdin=b"".join(lines))
-        if done.returncode:
-            raise GitUnusable(f"git could not take in the base of the patch: {last_words(done)}")
+        (self._folder / _INDEX).write_bytes(write_index(ids))
         return ids
 
     def read_index(self) -> dict[bytes, tuple[str, str]]:
-        done = self.git("ls-files", "--stage", "-z")
-        if done.returncode:
-            raise GitUnusable(f"git could not list the result of the patch: {last_words(done)}")
-        found = {}
-        for line in done.stdout.split(b"\0")[:-1]:
-            meta, _, path = line.partition(b"\t")
-            mode, oid, _stage = meta.decode().split(" ")
-            found[path] = (mode, oid)
-        return found
+        """Mode and blob id of what is in the index now."""
+        return read_index((self._folder / _INDEX).read_bytes())
 
     def merge(
         self,
@@ -230,7 +222,7 @@ def _environment(folder: Path) -> dict[str, str]:
         "HOME": str(folder),
         "LC_ALL": "C",
         "GIT_DIR": str(folder),
-        "GIT_INDEX_FILE": str(folder / "index"),
+        "GIT_INDEX_FILE": str(folder / _INDEX),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_ATTR_NOSYSTEM": "1",

@@ -22,6 +22,7 @@ import anyio.to_thread
 import msgspec
 
 from agentcanvas.errors import SandboxError
+from agentcanvas.sandbox import git
 from agentcanvas.sandbox.changes import Change, Side, changes_between
 from agentcanvas.sandbox.dependencies import Dependency
 from agentcanvas.sandbox.manifest import Manifest, Stamp, differing, newest_change, settle, stamp_of
@@ -40,6 +41,7 @@ from agentcanvas.sandbox.trees import (
 _TRIES = 5
 _RECORD = "generation.msgpack"
 _MADE = "made.msgpack"
+_TAGS = "tags"
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -91,6 +93,11 @@ class Generation:
     def index(self) -> Path:
         """The user's git index as it was; missing where there was none."""
         return self.folder / "index"
+
+    @property
+    def tags(self) -> Path:
+        """The user's tags as they were, as lines of git's ``packed-refs``; missing without any."""
+        return self.folder / _TAGS
 
     @property
     def beside(self) -> tuple[Dependency, ...]:
@@ -192,6 +199,7 @@ def _take(workspace: Path, run_id: str, previous: Generation | None, choice: Cho
         growing.mkdir()
         seen, notes = _freeze(workspace, chosen.stamps, growing / "tree", previous)
         _keep_index(chosen.repository, growing / "index")
+        _keep_tags(workspace, chosen.repository, growing / _TAGS)
         generation = Generation(
             workspace=workspace,
             run_id=run_id,
@@ -294,6 +302,15 @@ def _keep_index(repository: Repository | None, target: Path) -> None:
     shared = any(repository.git_dir.glob("sharedindex.*"))
     if index.is_file() and not shared:  # a split index is not whole without its other half
         shutil.copy2(index, target)
+
+
+def _keep_tags(workspace: Path, repository: Repository | None, target: Path) -> None:
+    """Keep the user's tags, by which tools know their version; each turn has them from here."""
+    if not repository or repository.prefix:
+        return
+    told = git.answer(["for-each-ref", "--format=%(objectname) %(refname)", "refs/tags"], workspace)
+    if told:
+        target.write_bytes(told + b"\n")
 
 
 def _edits_since(generation: Generation) -> tuple[Change, ...]:

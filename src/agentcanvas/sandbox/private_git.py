@@ -132,10 +132,8 @@ def _write_refs(growing: Path, base: Generation, head: str | None) -> None:
             refs.append(head.encode() + b" " + branch)
     elif head:
         (growing / "HEAD").write_text(head + "\n")
-    if not repository.prefix:  # version tools read tags
-        tags = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/tags"]
-        told = git.answer(tags, base.workspace)
-        refs += told.split(b"\n") if told else []
+    if base.tags.is_file():
+        refs += base.tags.read_bytes().splitlines()
     if refs:
         (growing / "packed-refs").write_bytes(b"".join(ref + b"\n" for ref in refs))
 
