@@ -94,6 +94,11 @@ class Answer(msgspec.Struct, Generic[T], frozen=True):
         """Whether it ended well."""
         return self.fate is Fate.DONE
 
+    @property
+    def heard(self) -> str:
+        """What others hear of it: what was said, or why nothing was."""
+        return self.text if self.done else f"{self.fate}: {self.reason}"
+
 
 class Gate(msgspec.Struct, frozen=True):
     """A metric that ends an interaction when it is good enough; yes and no count 1 and 0."""
@@ -133,6 +138,12 @@ class Measure(msgspec.Struct, frozen=True):
     value: float
     holds: bool
     detail: str = ""
+
+    def __str__(self) -> str:
+        """What those who go on with the work hear of it."""
+        holds = "holds" if self.holds else "does not hold"
+        detail = f": {self.detail}" if self.detail else ""
+        return f"The gate {self.metric} {holds} (it is {self.value:g}){detail}"
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -270,6 +281,19 @@ class Stage(Protocol):
         """Ask many at once for typed answers, blind to each other, in the order of the asks.
 
         Whoever broke the form is asked once more when all have answered.
+        """
+        ...
+
+    async def hand_over(self, asks: Sequence[Ask], form: type[Any] | None = None) -> None:
+        """Ask many at once and go on; ``collect`` says what comes of it."""
+        ...
+
+    async def collect(self) -> tuple[tuple[Ask, Answer[Any]], ...]:
+        """What has come of what was handed over, each told once; nothing if nothing is under way.
+
+        Where the flow says ``sync: async`` that is as soon as something has come, in the order it
+        came in; else all of it, in the order it was asked in. Whoever broke the form is asked once
+        more. What nobody collects is waited for before the interaction ends.
         """
         ...
 

@@ -15,15 +15,18 @@ from agentcanvas.patterns.scripted import Said
 from agentcanvas.runs import events as e
 from agentcanvas.runs.board import Posted
 from agentcanvas.runs.journal import STEP, Step
+from agentcanvas.runs.speech import Listening
 from agentcanvas.store import Event, Store
 from tests.patterns.team import BY_ID, Log
 
 _ROUND = re.compile(r"/round:(\d+)")
-_WITHIN = re.compile(r"/play_all:\d+/([^/]+)")
+_VERB = re.compile(r"/(post|publish|subscribe|unsubscribe):\d+(?:/post)?$")
+_NOTICE = re.compile(r"\[\S+ \d+( by \S+)?\]\n")
+_WITHIN = re.compile(r"/play:\d+/([^/]+)")
 
 
 async def log_of(store: Store, stream: str, flow: Path) -> Log:
-    """What happened in the one interaction of a run; whoever subscribed to what is not in it."""
+    """What happened in the one interaction of a run."""
     rows: list[Event] = []
     while page := await store.events(after=rows[-1].seq if rows else 0, stream=stream):
         rows += page
@@ -45,11 +48,20 @@ def _said(rows: list[Event]) -> Iterator[Said]:
     for row in rows:
         if row.kind == STEP:
             step = msgspec.json.decode(row.body, type=Step)
-            if re.search(r"/(post|publish):\d+$", step.step):
-                entry = msgspec.json.decode(step.result, type=Posted).entry
-                yield Said("post", _round(step.step), entry.topic, entry.text, by=entry.by)
+            yield from _step(step)
         elif row.kind in e.KINDS:
             yield from _event(e.from_row(row).event, ends)
+
+
+def _step(step: Step) -> Iterator[Said]:
+    found = _VERB.search(step.step)
+    match found and found[1]:
+        case "post" | "publish" as verb:
+            entry = msgspec.json.decode(step.result, type=Posted).entry
+            yield Said(verb, _round(step.step), entry.topic, entry.text, by=entry.by)
+        case "subscribe" | "unsubscribe" as verb:
+            listening = msgspec.json.decode(step.result, type=Listening)
+            yield Said(verb, _round(step.step), listening.who, listening.topic)
 
 
 def _event(event: e.RunEvent, ends: dict[str, e.TurnDone]) -> Iterator[Said]:
@@ -65,6 +77,8 @@ def _event(event: e.RunEvent, ends: dict[str, e.TurnDone]) -> Iterator[Said]:
                 Fate.DONE if end.ok else Fate.FAILED,
                 within="/".join(_WITHIN.findall(turn.turn_id)),
             )
+        case e.MessagePassed(payload=told) if _NOTICE.match(told.text):
+            yield Said("notify", 0, told.to, told.text.partition("\n")[2])
         case e.MessagePassed(payload=told):
             yield Said("route", 0, told.to, told.text)
         case e.Noted(payload=note):

@@ -100,7 +100,8 @@ def test_a_flows_budget_caps_the_whole() -> None:
 
 def test_what_has_no_bound_is_said_by_name() -> None:
     text = (
-        "interactions:\n  - {id: i1, patternId: debate_judge, roles: {debater: [coder, tester]}}\n"
+        "interactions:\n  - {id: i1, patternId: debate_judge, "
+        "roles: {debater: [coder, tester], judge: planner}}\n"
     )
     one = found(text)["total"]
     assert one.turns is None

@@ -266,11 +266,69 @@ def test_a_built_in_node_may_stand_at_the_end_of_an_edge() -> None:
     assert not with_team("""
         interactions:
           - id: i1
-            patternId: debate_judge
+            patternId: majority_vote_with_tiebreak
             edges:
               - {source: coder, target: judge}
               - {source: tester, target: judge}
     """).errors
+
+
+DEBATE = """
+    interactions:
+      - id: i1
+        patternId: debate_judge
+        roles: {debater: [coder, tester]%s}
+        data: {params: {%s}}
+"""
+
+
+@pytest.mark.req("I5")
+def test_a_debate_without_a_judge_is_refused_before_it_is_paid_for() -> None:
+    (problem,) = with_team(DEBATE % ("", "")).errors
+    assert problem.rule is Rule.ROLES
+    assert problem.sentence == "debate_judge has no judge, and no built-in rule can play it"
+    assert "judge: …" in problem.suggestion
+    assert "params.variant: consensus" in problem.suggestion
+
+
+def test_a_debate_to_consensus_needs_no_judge_and_says_so_if_it_has_one() -> None:
+    assert not with_team(DEBATE % ("", "variant: consensus")).errors
+    (found,) = [
+        each
+        for each in with_team(DEBATE % (", judge: planner", "variant: consensus")).warnings
+        if each.rule is Rule.ROLES
+    ]
+    assert found.sentence == "with variant: consensus debate_judge never asks its judge"
+
+
+@pytest.mark.req("I2")
+@pytest.mark.parametrize("place", ["data: {sync: async}", "data: {}"])
+def test_who_needs_every_answer_before_the_next_step_cannot_run_async(place: str) -> None:
+    edge = "{sync: async}" if place == "data: {}" else "{}"
+    result = with_team(f"""
+        interactions:
+          - id: i1
+            patternId: role_play_pair
+            {place}
+            edges: [{{source: planner, target: coder, data: {edge}}}]
+    """)
+    (problem,) = result.errors
+    assert problem.rule is Rule.SYNC
+    assert problem.sentence == (
+        "role_play_pair needs every answer before its next step and cannot run async"
+    )
+    assert problem.suggestion == "use req_res, turn_based or streaming"
+    assert problem.pointer.endswith("/data/sync")
+
+
+@pytest.mark.req("I2")
+def test_who_goes_on_meanwhile_may_run_async() -> None:
+    flow = (
+        "interactions: [{id: i1, patternId: manager_worker, "
+        "roles: {worker: coder}, data: {sync: %s}}]"
+    )
+    for sync in ("async", "streaming", "req_res", "turn_based"):
+        assert not with_team(flow % sync).errors
 
 
 def test_circles_of_interactions_are_shown_as_a_whole() -> None:

@@ -40,7 +40,7 @@ MINUTES = {
 
 
 def settled(words: str, pattern: str = "debate_judge") -> Settled:
-    roles = "{debater: [coder, tester]}" if pattern == "debate_judge" else "{}"
+    roles = "{debater: [coder, tester], judge: planner}" if pattern == "debate_judge" else "{}"
     result = with_team(
         f"interactions:\n  - {{id: i1, patternId: {pattern}, roles: {roles}, {words}}}\n"
     )
@@ -51,7 +51,7 @@ def everybody(info: PatternInfo) -> str:
     """A flow that says nothing but who plays."""
     agents, roles = [], []
     for role in info.roles:
-        names = [f"{role.name}_{number}" for number in range(role.needed)]
+        names = [f"{role.name}_{number}" for number in range(role.needed or bool(role.unless))]
         agents += names
         roles += [f"{role.name}: [{', '.join(names)}]"] if names else []
     team = "\n".join(f"  - {{id: {name}}}" for name in agents)

@@ -15,9 +15,9 @@ from agentcanvas.patterns.bilateral_negotiation_offer_counteroffer import Offer
 from agentcanvas.patterns.broker_facilitator import Query, Registration
 from agentcanvas.patterns.chat_chain_pipeline import DUTIES
 from agentcanvas.patterns.contract_net_auction import Bid
-from agentcanvas.patterns.critic_refiner_curator import Flaw, Steps
+from agentcanvas.patterns.critic_refiner_curator import Flaw
 from agentcanvas.patterns.factcheck_tool_verifier import Claims
-from agentcanvas.patterns.forms import Vote
+from agentcanvas.patterns.forms import Steps, Vote
 from agentcanvas.patterns.memory_sync_daily_summary import Log, Summary
 from agentcanvas.patterns.plan_execute_observe_reflect import Observation
 from agentcanvas.patterns.self_consistency_ensemble import Sample

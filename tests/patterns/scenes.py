@@ -17,9 +17,9 @@ from agentcanvas.patterns.chat_chain_pipeline import DUTIES
 from agentcanvas.patterns.chat_chain_pipeline import Options as ChainOptions
 from agentcanvas.patterns.contract_net_auction import Bid
 from agentcanvas.patterns.contract_net_auction import Options as AuctionOptions
-from agentcanvas.patterns.critic_refiner_curator import Flaw, Lesson, Steps
+from agentcanvas.patterns.critic_refiner_curator import Flaw, Lesson
 from agentcanvas.patterns.factcheck_tool_verifier import Claims, Finding
-from agentcanvas.patterns.forms import Score, Verdict, Vote
+from agentcanvas.patterns.forms import Score, Steps, Verdict, Vote
 from agentcanvas.patterns.hierarchical_tree_of_agents import Gathered, Split
 from agentcanvas.patterns.majority_vote_with_tiebreak import Options as VoteOptions
 from agentcanvas.patterns.memory_sync_daily_summary import Insight, Log, Summary

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agentcanvas.patterns.critic_refiner_curator import Flaw, Lesson, Options, Steps
-from agentcanvas.patterns.forms import Verdict
+from agentcanvas.patterns.critic_refiner_curator import Flaw, Lesson, Options
+from agentcanvas.patterns.forms import Steps, Verdict
 from tests.patterns.properties import breaches
 from tests.patterns.team import Log, Part, play
 

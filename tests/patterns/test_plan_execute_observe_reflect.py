@@ -5,12 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agentcanvas.pattern import Fate
-from agentcanvas.patterns.plan_execute_observe_reflect import (
-    Observation,
-    Options,
-    Reflection,
-    Steps,
-)
+from agentcanvas.patterns.forms import Steps
+from agentcanvas.patterns.plan_execute_observe_reflect import Observation, Options, Reflection
 from tests.patterns.properties import breaches
 from tests.patterns.team import Log, Part, fails, play
 

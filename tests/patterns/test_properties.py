@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
 from agentcanvas.flows.catalogue import CATALOGUE
-from agentcanvas.pattern import Pattern
+from agentcanvas.pattern import Answer, Ask, Pattern
 from agentcanvas.patterns import PATTERNS
+from agentcanvas.patterns.scripted import ScriptedStage
 from agentcanvas.patterns.wording import WORDING
 from tests.patterns.broken import BROKEN
 from tests.patterns.properties import PROPERTIES, breaches
@@ -89,3 +92,40 @@ def test_a_number_that_makes_no_sense_is_no_option(pattern: Pattern) -> None:
         if isinstance(field.default, int | float) and not isinstance(field.default, bool):
             with pytest.raises(msgspec.ValidationError):
                 msgspec.convert({field.name: -1}, pattern.options)
+
+
+@pytest.mark.req("I2")
+@pytest.mark.parametrize("id_", IDS)
+async def test_who_collects_what_it_hands_over_is_known_to_go_on(
+    id_: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collects = []
+    collect = ScriptedStage.collect
+
+    async def seen(stage: ScriptedStage) -> tuple[tuple[Ask, Answer[Any]], ...]:
+        collects.append(id_)
+        return await collect(stage)
+
+    monkeypatch.setattr(ScriptedStage, "collect", seen)
+    await played(id_, SCENES[id_])
+    assert bool(collects) == CATALOGUE[id_].goes_on
+
+
+@pytest.mark.req("I2")
+@pytest.mark.parametrize("id_", [id_ for id_ in IDS if CATALOGUE[id_].goes_on])
+async def test_it_keeps_its_rule_also_where_answers_come_when_they_like(id_: str) -> None:
+    scene = SCENES[id_]
+    agents = sorted({agent for agents in scene.cast.values() for agent in agents})
+    for turn in range(len(agents)):
+        order = agents[turn:] + agents[:turn]
+        paced = msgspec.structs.replace(
+            scene,
+            stage={
+                "seconds": lambda to, _, order=order: 1.0 + order.index(to),
+                **scene.stage,
+                "first_come": True,
+            },
+        )
+        log = await played(id_, paced)
+        assert breaches(log, id_) == []
+        assert log.outcome.reason

@@ -148,3 +148,32 @@ async def test_what_is_spent_within_is_spent_around_it_too() -> None:
     assert outcome.reason == "budget: no more turns"
     with pytest.raises(StageEnded):
         await stage.ask("ann", "?")
+
+
+@pytest.mark.req("I2")
+@pytest.mark.parametrize(
+    ("first_come", "order", "took_s"),
+    [(False, [["slow", "quick"]], 9), (True, [["quick"], ["slow"]], 9)],
+)
+async def test_what_is_handed_over_is_collected_as_it_comes(
+    first_come: bool, order: list[list[str]], took_s: int
+) -> None:
+    seconds = {"slow": 9.0, "quick": 1.0}
+    stage = ScriptedStage(
+        lambda to, _: to, seconds=lambda to, _: seconds[to], first_come=first_come
+    )
+    await stage.hand_over([Ask("slow", "hi"), Ask("quick", "hi")])
+    assert await stage.now() == 0, "it goes on at once"
+    came = []
+    while answers := await stage.collect():
+        came.append([answer.text for _, answer in answers])
+    assert (came, await stage.now()) == (order, took_s * 1000)
+
+
+@pytest.mark.req("I2")
+async def test_a_streamed_answer_is_heard_in_parts_before_it_is_there() -> None:
+    stage = ScriptedStage(lambda *_: "one\n\ntwo\n\nthree", streams=True)
+    assert (await stage.ask("ann", "hi")).text == "one\n\ntwo\n\nthree"
+    heard = [(said.verb, said.text or said.reply) for said in stage.record]
+    assert [text for verb, text in heard if verb == "part"] == ["one", "two"]
+    assert heard[-1][0] == "ask"

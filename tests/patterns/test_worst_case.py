@@ -8,14 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentcanvas.pattern import Answer, Ends, Fate, Measure
-from agentcanvas.patterns.manager_worker import (
-    MANAGER,
-    WORKER,
-    ManagerWorker,
-    Options,
-    most_turns,
-)
+from agentcanvas.pattern import Answer, Ends, Fate, Measure, Size
+from agentcanvas.patterns.manager_worker import MANAGER, WORKER, ManagerWorker, Options
 from agentcanvas.patterns.scripted import ScriptedStage
 from agentcanvas.protocol.plan import Plan, PlannedTask
 from agentcanvas.protocol.records import FailureClass
@@ -67,5 +61,6 @@ def test_the_worst_case_is_never_passed(
     cast = {WORKER: ("ann",)} | ({MANAGER: ("boss",)} if managed else {})
     anyio.run(ManagerWorker().run, stage, cast, "mend it", options)
     asked = sum(said.verb in {"ask", "task"} for said in stage.record)
-    bound = most_turns(managed=managed, rounds=rounds, tasks=ready, turns_a_task=1, max_tasks=MOST)
-    assert asked <= bound
+    size = Size(players={role: len(agents) for role, agents in cast.items()}, tasks=ready)
+    size = msgspec.structs.replace(size, rounds=rounds)
+    assert asked <= ManagerWorker().most(size, options).turns

@@ -287,9 +287,9 @@ def play_reply(ask: Ask) -> Settled:
     return echo(ask)
 
 
-async def play(where: Stage) -> Outcome:
+async def play(where: RunStage) -> Outcome:
     cast = {MANAGER: ("boss",), WORKER: ("ann",)}
-    return await ManagerWorker().run(where, cast, "mend it", Options())
+    return await where.perform(ManagerWorker(), cast, "mend it", Options())
 
 
 @pytest.mark.parametrize("death", range(7))

@@ -10,7 +10,7 @@ import pytest
 
 from agentcanvas.clock import VirtualClock
 from agentcanvas.errors import PermissionDenied, StageEnded, ValidationError
-from agentcanvas.flows.axes import MessageForm, Topology
+from agentcanvas.flows.axes import MessageForm, Sync, Topology
 from agentcanvas.pattern import (
     Ask,
     Cast,
@@ -30,7 +30,7 @@ from agentcanvas.runs.budget import Budget, Meter
 from agentcanvas.runs.journal import Journal
 from agentcanvas.runs.offstage import Scope
 from agentcanvas.runs.rates import Rates
-from agentcanvas.runs.scene import Forms, Scene
+from agentcanvas.runs.scene import Forms, Pace, Scene
 from agentcanvas.runs.slots import Slots
 from agentcanvas.runs.stage import RunStage, Settled
 from agentcanvas.store import Store
@@ -343,7 +343,7 @@ async def test_a_reply_is_read_in_the_form_of_its_edge_and_asked_for_once_more(
 @pytest.mark.req("I2")
 async def test_where_turns_follow_each_other_nobody_speaks_at_the_same_time(store: Store) -> None:
     desk = FakeDesk()
-    here = await stage(store, desk, scene=Scene("i1", in_turn=True))
+    here = await stage(store, desk, scene=Scene("i1", pace=Pace(Sync.TURN_BASED)))
     await here.ask_all([Ask(to, "hi") for to in ("ann", "bob", "cid")])
     assert desk.most_at_once == 1
     assert [ask.to for ask in desk.asks] == ["ann", "bob", "cid"]

@@ -110,7 +110,7 @@ def info_of(pattern: Pattern) -> PatternInfo:
     """What a flow has to know of a pattern that no specification lists; it says so itself.
 
     Beside what every pattern has, it may have ``topologies``, ``edges`` between its roles,
-    ``ends`` and ``needs_timeout``.
+    ``ends``, ``needs_timeout``, and ``goes_on`` if it collects what it hands over.
     """
     topologies = getattr(pattern, "topologies", ("p2p",))
     return PatternInfo(
@@ -123,6 +123,7 @@ def info_of(pattern: Pattern) -> PatternInfo:
         tuple(getattr(pattern, "edges", ())),
         _terminations(getattr(pattern, "ends", Ends(rounds=3))),
         needs_timeout=bool(getattr(pattern, "needs_timeout", False)),
+        goes_on=bool(getattr(pattern, "goes_on", False)),
         options=pattern.options,
         worst_case=worst_case(pattern),
     )

@@ -14,6 +14,7 @@ from agentcanvas.flows.axes import (
     JudgeDecision,
     MaxRounds,
     QualityGate,
+    Sync,
     Termination,
     TimeoutMs,
     Topology,
@@ -29,8 +30,8 @@ def _one(name: str, *, writes: bool = False) -> RoleInfo:
     return RoleInfo(name, writes=writes)
 
 
-def _system(name: str) -> RoleInfo:
-    return RoleInfo(name, 0, 1, system=True)
+def _system(name: str, *, unless: tuple[str, str] | None = None) -> RoleInfo:
+    return RoleInfo(name, 0, 1, system=True, unless=unless)
 
 
 def _timed(rounds: int = 1) -> TimeoutMs:
@@ -52,6 +53,8 @@ def _pattern(
     edges: tuple[tuple[str, str], ...],
     *ends: Termination,
     needs_timeout: bool = False,
+    sync: Sync = Sync.REQ_RES,
+    goes_on: bool = False,
     takes_tasks: bool = False,
 ) -> PatternInfo:
     topologies = topology if isinstance(topology, tuple) else (topology,)
@@ -62,6 +65,8 @@ def _pattern(
         edges,
         ends,
         needs_timeout=needs_timeout,
+        sync=sync,
+        goes_on=goes_on,
         takes_tasks=takes_tasks,
     )
 
@@ -78,6 +83,7 @@ _ALL: Final = (
         (("manager", "worker"),),
         MaxRounds(2),
         _gate("tests_passed"),
+        goes_on=True,
         takes_tasks=True,
     ),
     _pattern(
@@ -104,7 +110,7 @@ _ALL: Final = (
     _pattern(
         "debate_judge",
         Topology.DEBATE_JUDGE,
-        (_many("debater", 2), _system("judge")),
+        (_many("debater", 2), _system("judge", unless=("variant", "consensus"))),
         (("debater", "judge"),),
         MaxRounds(3),
         JudgeDecision(),
@@ -158,6 +164,8 @@ _ALL: Final = (
         (_many("agent", writes=True), _system("blackboard")),
         (("agent", "blackboard"),),
         _timed(),
+        sync=Sync.ASYNC,
+        goes_on=True,
     ),
     _pattern(
         "publish_subscribe",
@@ -165,6 +173,7 @@ _ALL: Final = (
         (_many("publisher"), _many("subscriber"), _system("broker")),
         (("publisher", "subscriber"),),
         _timed(),
+        goes_on=True,
     ),
     _pattern(
         "broker_facilitator",
@@ -172,6 +181,7 @@ _ALL: Final = (
         (_many("requester"), _many("provider", writes=True), _system("broker")),
         (("requester", "provider"),),
         _timed(),
+        goes_on=True,
     ),
     _pattern(
         "router_targeted",
@@ -179,6 +189,7 @@ _ALL: Final = (
         (_system("router"), _many("agent")),
         (("router", "agent"),),
         _timed(),
+        goes_on=True,
     ),
     _pattern(
         "hierarchical_tree_of_agents",
@@ -204,6 +215,7 @@ _ALL: Final = (
         _chain("producer", "verifier", "judge"),
         _gate("citations_count"),
         MaxRounds(3),
+        goes_on=True,
     ),
     _pattern(
         "plan_execute_observe_reflect",
@@ -218,6 +230,7 @@ _ALL: Final = (
         (_many("agent"), _system("memory_curator")),
         (("agent", "memory_curator"),),
         MaxRounds(1),
+        goes_on=True,
     ),
     _pattern(
         "protocol_bridge_mcp_acp_a2a_anp",

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from agentcanvas.flows.axes import Termination, Topology, Verification
+from agentcanvas.flows.axes import Sync, Termination, Topology, Verification
 
 ROUND_MS: Final = 300_000
 """The time of one round, where a pattern's time follows from its rounds (I4a)."""
@@ -27,6 +27,8 @@ class RoleInfo(Struct, frozen=True):
     """A built-in node plays it when no agent is named (I3)."""
     writes: bool = False
     """Its work ends in a proposal (D6), so nobody in it reviews."""
+    unless: tuple[str, str] | None = None
+    """The param, and its value, with which nobody plays it; else no built-in node can."""
 
     @property
     def needed(self) -> int:
@@ -82,6 +84,10 @@ class PatternInfo(Struct, frozen=True):
     """Whether it never runs without a timeout_ms (I5)."""
     params: dict[str, Any] = field(default_factory=dict)
     """Defaults of its params."""
+    sync: Sync = Sync.REQ_RES
+    """How its turns follow each other where a flow does not say."""
+    goes_on: bool = False
+    """Whether it goes on while answers are still on their way, so that ``sync: async`` counts."""
     takes_tasks: bool = False
     """Whether it carries out a ready plan (D20)."""
     options: type[Struct] | None = None

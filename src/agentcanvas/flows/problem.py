@@ -40,6 +40,7 @@ class Rule(StrEnum):
     NOTHING_TO_RUN = "nothing-to-run"
     UNKNOWN_PATTERN = "unknown-pattern"
     TOPOLOGY = "topology"
+    SYNC = "sync"
     EDGE_DIFFERS = "edge-differs"
     EDGE_LOOP = "edge-loop"
     ROLES = "roles"

@@ -144,7 +144,7 @@ def settle_interaction(
     said = said_of(each)
     topology = said.topology or (info.topologies[0] if info else None)
     message_form = said.message_form or MessageForm.NL_TEXT
-    sync = said.sync or Sync.REQ_RES
+    sync = said.sync or (info.sync if info else Sync.REQ_RES)
     observability = said.observability or Observability()
     params = (info.params if info else {}) | params_needed(topology, said.params) | said.params
     team = frozenset(agent.id for agent in flow.agents)

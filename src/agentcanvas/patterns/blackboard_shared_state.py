@@ -2,8 +2,9 @@
 
 After Hearsay-II and blackboard agents for language models (arXiv 2510.01285): the request stands on
 the board; in each cycle all agents read it and say how much they could contribute; the controller
-has the most willing contribute, and what they say goes on the board. Nobody addresses anybody. It
-ends when nobody has anything to add.
+has the most willing contribute, and what they say goes on the board when it comes. Where the flow
+says ``async``, as it does by itself, the next cycle does not wait for it: whoever is still at work
+is not asked. Nobody addresses anybody. It ends when nobody has anything to add.
 """
 
 from __future__ import annotations
@@ -63,35 +64,38 @@ class BlackboardSharedState:
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Cycle until the board is complete."""
         await stage.post(BOARD, request)
+        at_work: dict[str, int] = {}
         number = 0
         most = stage.ends.rounds or options.max_rounds
         async for round_ in stage.rounds(most):
             board = _text(await round_.read(BOARD))
             stage.keep(board)
             words = stage.words("blackboard_shared_state.volunteer", request=request, board=board)
-            answers = await round_.ask_all_for(Volunteer, [Ask(who, words) for who in cast[AGENT]])
+            free = [Ask(agent, words) for agent in cast[AGENT] if agent not in at_work]
+            answers = await round_.ask_all_for(Volunteer, free)
             bids = [(each.agent, each.value) for each in answers if each.value is not None]
             picked = await _pick(round_, cast, board, bids, options.picks)
-            if not picked:
+            if not picked and not at_work:
                 return Outcome("nothing to add", done=True, result=board)
-            asks = [_contribution(stage, who, bid, request, board) for who, bid in picked]
-            works = [
-                msgspec.structs.replace(ask, work=Work(f"entry-{number + n}", optional=True))
-                for n, ask in enumerate(asks, 1)
-            ]
-            number += len(works)
-            for (who, bid), added in zip(picked, await round_.ask_all(works), strict=True):
-                if added.done:
-                    await round_.post(BOARD, added.text, by=who, replaces=bid.replaces)
+            for agent, bid in picked:
+                number += 1
+                at_work[agent] = bid.replaces
+                facts = {"request": request, "board": board, "idea": bid.idea}
+                words = stage.words("blackboard_shared_state.contribute", **facts)
+                await round_.hand_over([Ask(agent, words, Work(f"entry-{number}", optional=True))])
+            await _take_in(round_, at_work)
+        while at_work:
+            await _take_in(stage, at_work)
         board = _text(await stage.read(BOARD))
         return Outcome(f"max_rounds: {most}", done=False, result=board)
 
 
-def _contribution(stage: Stage, who: str, bid: Volunteer, request: str, board: str) -> Ask:
-    words = stage.words(
-        "blackboard_shared_state.contribute", request=request, board=board, idea=bid.idea
-    )
-    return Ask(who, words)
+async def _take_in(stage: Stage, at_work: dict[str, int]) -> None:
+    """Put on the board what has come; ``at_work`` is the entry that each one replaces."""
+    for ask, added in await stage.collect():
+        replaces = at_work.pop(ask.to)
+        if added.done:
+            await stage.post(BOARD, added.text, by=ask.to, replaces=replaces)
 
 
 async def _pick(stage: Stage, cast: Cast, board: str, bids: Sequence[Bid], picks: int) -> list[Bid]:

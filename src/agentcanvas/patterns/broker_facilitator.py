@@ -7,16 +7,13 @@ whose lease still runs, those that did best so far first. A search asks each of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 
 from agentcanvas.pattern import Ask, Cast, Most, Outcome, Role, Size, Stage, Work
-from agentcanvas.patterns.forms import Positive, Verdict
+from agentcanvas.patterns.forms import Positive, judged, picked, put
+from agentcanvas.patterns.register import Register
 
-REQUESTER = "requester"
-PROVIDER = "provider"
-BROKER = "broker"
+REQUESTER, PROVIDER, BROKER = "requester", "provider", "broker"
 REGISTER = "register"
 
 
@@ -40,21 +37,6 @@ class Options(msgspec.Struct, frozen=True):
     tries: Positive = 3
 
 
-class _Entry(msgspec.Struct):
-    """One provider in the register, and how it did so far."""
-
-    provider: str
-    capabilities: tuple[str, ...] = ()
-    until: int = 0
-    good: int = 0
-    asked: int = 0
-
-    @property
-    def success(self) -> float:
-        """The share of good answers; who was never asked is taken to be as likely good as not."""
-        return (self.good + 1) / (self.asked + 2)
-
-
 class BrokerFacilitator:
     """Register, search, route, answer."""
 
@@ -75,80 +57,56 @@ class BrokerFacilitator:
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Serve the requesters one after the other."""
-        register = [_Entry(provider) for provider in cast[PROVIDER]]
+        register = Register(cast[PROVIDER])
         served: list[str] = []
         missing: list[str] = []
-        for requester in cast[REQUESTER]:
-            await _renew(stage, register, request, options)
-            offered = sorted({word for entry in register for word in entry.capabilities})
-            words = stage.words(
-                "broker_facilitator.query", request=request, capabilities=", ".join(offered)
-            )
-            query = (await stage.ask_for(Query, requester, words)).value
-            able = _able(register, query)
-            answer = query and await _route(stage, cast, able, query, by=requester, options=options)
-            if answer is not None:
-                served.append(f"{requester}: {answer}")
+        for by in cast[REQUESTER]:
+            await _renew(stage, register, request, options.lease_ms)
+            facts = {"request": request, "capabilities": register.abilities}
+            query = (await put(stage, Query, by, "broker_facilitator.query", **facts)).value
+            answer = query and await _route(stage, cast, register, query, by=by, options=options)
+            if answer is None:
+                missing.append(f"{by}: {query.capability if query else 'no query'}")
             else:
-                missing.append(f"{requester}: {query.capability if query else 'no query'}")
+                served.append(f"{by}: {answer}")
             stage.keep("\n\n".join(served))
-        result = "\n\n".join(served)
-        if missing:
-            return Outcome(f"not found: {', '.join(missing)}", done=False, result=result)
-        return Outcome("answered", done=True, result=result)
+        reason = f"not found: {', '.join(missing)}" if missing else "answered"
+        return Outcome(reason, done=not missing, result="\n\n".join(served))
 
 
-async def _renew(stage: Stage, register: list[_Entry], request: str, options: Options) -> None:
+async def _renew(stage: Stage, register: Register, request: str, lease_ms: int) -> None:
     """Have those register whose lease is over; an empty answer takes them off the register."""
     now = await stage.now()
-    due = [entry for entry in register if entry.until <= now]
     words = stage.words("broker_facilitator.register", request=request)
-    answers = await stage.ask_all_for(Registration, [Ask(e.provider, words) for e in due])
-    for entry, answer in zip(due, answers, strict=True):
-        entry.capabilities = answer.value.capabilities if answer.value else ()
-        entry.until = now + options.lease_ms
-        known = ", ".join(entry.capabilities) or "nothing"
-        await stage.post(REGISTER, f"{known} until {entry.until}", by=entry.provider)
-
-
-def _able(register: Sequence[_Entry], query: Query | None) -> list[_Entry]:
-    """Those who can do it, the most successful first, and of equals as they are listed."""
-    wanted = query.capability.casefold() if query else ""
-    able = [e for e in register if wanted in {word.casefold() for word in e.capabilities}]
-    return sorted(able, key=lambda entry: -entry.success)
+    await stage.hand_over([Ask(name, words) for name in register.due(now)], Registration)
+    while came := await stage.collect():
+        for ask, answer in came:
+            abilities, until = answer.value.capabilities if answer.value else (), now + lease_ms
+            register.enter(ask.to, abilities, until)
+            known = ", ".join(abilities) or "nothing"
+            await stage.post(REGISTER, f"{known} until {until}", by=ask.to)
 
 
 async def _route(
-    stage: Stage, cast: Cast, able: list[_Entry], query: Query, *, by: str, options: Options
+    stage: Stage, cast: Cast, register: Register, query: Query, *, by: str, options: Options
 ) -> str | None:
-    """The first answer that the requester takes; each of the able is asked once at most."""
-    for index in range(1, min(options.tries, len(able)) + 1):
+    """The first answer that the requester takes; each who can do it is asked once at most."""
+    asked: list[str] = []
+    while len(asked) < options.tries:
         now = await stage.now()
-        able = [entry for entry in able if entry.until > now]
+        able = [name for name in register.able(query.capability, now) if name not in asked]
         if not able:
-            return None  # the leases ran out while others were asked
-        entry = await _next(stage, cast, able, query)
-        able.remove(entry)
+            return None  # nobody is left, or the leases ran out while others were asked
+        facts = {"question": query.question, "providers": register.described(able)}
+        words = stage.words("broker_facilitator.choose", **facts)
+        provider = await picked(stage, cast.get(BROKER, ()), words, able)
+        asked.append(provider)
         words = stage.words("broker_facilitator.serve", question=query.question)
-        work = Work(f"{by}-{index}", optional=True)
-        answer = await stage.ask(entry.provider, words, work=work)
-        entry.asked += 1
-        if not answer.done:
-            continue
-        words = stage.words("broker_facilitator.take", question=query.question, answer=answer.text)
-        verdict = (await stage.ask_for(Verdict, by, words)).value
-        if verdict is not None and verdict.accept:
-            entry.good += 1
+        work = Work(f"{by}-{len(asked)}", optional=True)
+        answer = await stage.ask(provider, words, work=work)
+        facts = {"question": query.question, "answer": answer.text}
+        good = answer.done and (await judged(stage, by, "broker_facilitator.take", **facts)).accept
+        register.note(provider, good=good)
+        if good:
             return answer.text
     return None
-
-
-async def _next(stage: Stage, cast: Cast, able: Sequence[_Entry], query: Query) -> _Entry:
-    if not cast.get(BROKER) or len(able) == 1:
-        return able[0]
-    told = [f"- {e.provider}: {', '.join(e.capabilities)} ({e.success:.2f})" for e in able]
-    words = stage.words(
-        "broker_facilitator.choose", question=query.question, providers="\n".join(told)
-    )
-    chosen = await stage.decide(cast[BROKER][0], words, [entry.provider for entry in able])
-    return next((entry for entry in able if entry.provider == chosen.value), able[0])

@@ -14,16 +14,11 @@ import msgspec
 from msgspec import Meta
 
 from agentcanvas.pattern import Cast, Most, Outcome, Role, Size, Stage
-from agentcanvas.patterns.forms import Positive, Verdict
+from agentcanvas.patterns.forms import Positive, Steps, Verdict, put
+from agentcanvas.patterns.wording import listed, numbered
 
 JUDGE, CRITIC, REFINER, CURATOR = "judge", "critic", "refiner", "curator"
 CONVERGED = "converged"
-
-
-class Steps(msgspec.Struct, frozen=True):
-    """Steps in their order, each complete in itself; the last holds the answer."""
-
-    steps: Annotated[tuple[str, ...], Meta(min_length=1)]
 
 
 class Flaw(msgspec.Struct, frozen=True):
@@ -64,63 +59,46 @@ class CriticRefinerCurator:
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Refine until it is right, or the rounds are over."""
-        lessons = "\n".join(f"- {each}" for each in await stage.recall(request))
-        words = stage.words("critic_refiner_curator.draft", request=request, lessons=lessons)
-        draft = await stage.ask_for(Steps, cast[REFINER][0], words)
+        facts = {"request": request, "lessons": listed(await stage.recall(request))}
+        refiner = cast[REFINER][0]
+        draft = await put(stage, Steps, refiner, "critic_refiner_curator.draft", **facts)
         if draft.value is None:
             return Outcome(f"no draft: {draft.reason}", done=False)
         steps = draft.value.steps
         most = stage.ends.rounds or options.max_rounds
         async for round_ in stage.rounds(most):
-            stage.keep(_numbered(steps))
-            flaw = await _flaw(round_, cast, request, steps, lessons)
+            stage.keep(numbered(steps))
+            flaw = await _flaw(round_, cast, steps, facts)
             if flaw is None:
                 return await _learned(stage, cast, request, steps)
             kept = steps[: flaw.step - 1]
-            words = stage.words(
-                "critic_refiner_curator.refine",
-                request=request,
-                kept=_numbered(kept),
-                problem=flaw.problem,
-                number=flaw.step,
-            )
-            redone = await round_.ask_for(Steps, cast[REFINER][0], words)
+            wrong = {"number": flaw.step, "problem": flaw.problem, "kept": numbered(kept)}
+            words = stage.words("critic_refiner_curator.refine", request=request, **wrong)
+            redone = await round_.ask_for(Steps, refiner, words)
             steps = (*kept, *redone.value.steps) if redone.value else steps
-        stage.keep(_numbered(steps))
-        if await _flaw(stage, cast, request, steps, lessons, closing=True) is None:
+        stage.keep(numbered(steps))
+        if await _flaw(stage, cast, steps, facts, closing=True) is None:
             return await _learned(stage, cast, request, steps)
-        return Outcome(f"max_rounds: {most}", done=False, result=_numbered(steps))
+        return Outcome(f"max_rounds: {most}", done=False, result=numbered(steps))
 
 
 async def _flaw(
-    stage: Stage,
-    cast: Cast,
-    request: str,
-    steps: Sequence[str],
-    lessons: str,
-    *,
-    closing: bool = False,
+    stage: Stage, cast: Cast, steps: Sequence[str], facts: dict[str, str], *, closing: bool = False
 ) -> Flaw | None:
     """What is wrong first; None when the judge, or without one the critic, says it is right.
 
     ``closing``: nobody redoes it any more, so that the judge's word is enough.
     """
-    told, problem = _numbered(steps), ""
+    told, problem = {**facts, "steps": numbered(steps)}, ""
     if cast.get(JUDGE):
-        words = stage.words("critic_refiner_curator.judge", request=request, steps=told)
-        verdict = (await stage.ask_for(Verdict, cast[JUDGE][0], words)).value
+        judge = cast[JUDGE][0]
+        verdict = (await put(stage, Verdict, judge, "critic_refiner_curator.judge", **told)).value
         if await _converged(stage, verdict is not None and verdict.accept):
             return None
         problem = verdict.reason if verdict else ""
         if closing:
             return Flaw(1, problem)
-    words = stage.words(
-        "critic_refiner_curator.criticise",
-        request=request,
-        steps=told,
-        problem=problem,
-        lessons=lessons,
-    )
+    words = stage.words("critic_refiner_curator.criticise", **told, problem=problem)
     flaw = (await stage.ask_for(Flaw, cast[CRITIC][0], words)).value
     if not cast.get(JUDGE) and await _converged(stage, flaw is not None and flaw.step == 0):
         return None
@@ -135,13 +113,9 @@ async def _converged(stage: Stage, right: bool) -> bool:
 
 
 async def _learned(stage: Stage, cast: Cast, request: str, steps: Sequence[str]) -> Outcome:
-    result = _numbered(steps)
-    words = stage.words("critic_refiner_curator.learn", request=request, steps=result)
+    """The outcome, and the lesson that the curator draws from it."""
+    words = stage.words("critic_refiner_curator.learn", request=request, steps=numbered(steps))
     lesson = (await stage.ask_for(Lesson, cast[CURATOR][0], words)).value
     if lesson is not None and lesson.lesson:
         await stage.note(lesson.lesson, [request])
-    return Outcome(f"quality_gate: {CONVERGED} >= 1", done=True, result=result)
-
-
-def _numbered(steps: Sequence[str]) -> str:
-    return "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
+    return Outcome(f"quality_gate: {CONVERGED} >= 1", done=True, result=numbered(steps))

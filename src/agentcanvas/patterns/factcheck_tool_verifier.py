@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from agentcanvas.pattern import Ask, Cast, Gate, Most, Outcome, Role, Size, Stage
-from agentcanvas.patterns.forms import Positive, Verdict
+from agentcanvas.patterns.forms import Positive, Verdict, judged
 
 PRODUCER, VERIFIER, JUDGE = "producer", "verifier", "judge"
 EVIDENCE = "evidence"
@@ -68,14 +68,9 @@ class FactcheckToolVerifier:
         cited, refused, remark = "", "", ""
         most = stage.ends.rounds or options.max_rounds
         async for round_ in stage.rounds(most):
-            words = stage.words(
-                "factcheck_tool_verifier.produce",
-                request=request,
-                cited=cited,
-                refused=refused,
-                remark=remark,
-                most=options.max_claims,
-            )
+            facts = {"cited": cited, "refused": refused, "remark": remark}
+            facts |= {"request": request, "most": str(options.max_claims)}
+            words = stage.words("factcheck_tool_verifier.produce", **facts)
             produced = await round_.ask_for(Claims, cast[PRODUCER][0], words)
             if produced.value is None:
                 return Outcome(f"no claims: {produced.reason}", done=False, result=cited)
@@ -93,29 +88,25 @@ class FactcheckToolVerifier:
 
 async def _checked(stage: Stage, cast: Cast, claims: Sequence[str]) -> tuple[list[str], list[str]]:
     """Claims with the number of their evidence, and those without, each with what is wrong."""
-    verifiers = cast[VERIFIER]
-    asks = [
-        Ask(verifiers[0], stage.words("factcheck_tool_verifier.verify", claim=claim))
-        for claim in claims
-    ]
+    prompt, verifier = "factcheck_tool_verifier.verify", cast[VERIFIER][0]
+    asks = {stage.words(prompt, claim=claim): claim for claim in claims}
+    await stage.hand_over([Ask(verifier, words) for words in asks], Finding)
     supported, refuted = [], []
-    for claim, answer in zip(claims, await stage.ask_all_for(Finding, asks), strict=True):
-        found = answer.value
-        if found is not None and found.verdict == "supported" and found.source:
-            text = f"{claim}\n{found.source}: {found.quote}"
-            entry = await stage.post(EVIDENCE, text, by=answer.agent)
-            supported.append(f"{claim} [{entry.number}]")
-        else:
-            why = f"{found.verdict}. {found.source} {found.quote}" if found else answer.reason
-            refuted.append(f"{claim} ({why.strip()})")
+    while came := await stage.collect():
+        for ask, answer in came:
+            claim, found = asks[ask.message], answer.value
+            if found is not None and found.verdict == "supported" and found.source:
+                text = f"{claim}\n{found.source}: {found.quote}"
+                entry = await stage.post(EVIDENCE, text, by=verifier)
+                supported.append(f"{claim} [{entry.number}]")
+            else:
+                why = f"{found.verdict}. {found.source} {found.quote}" if found else answer.reason
+                refuted.append(f"{claim} ({why.strip()})")
     return supported, refuted
 
 
 async def _judged(stage: Stage, cast: Cast, request: str, cited: str, refused: str) -> Verdict:
     if not cast.get(JUDGE):
         return Verdict(accept=not refused, reason="some claims are not supported")
-    words = stage.words(
-        "factcheck_tool_verifier.judge", request=request, cited=cited, refused=refused
-    )
-    said = await stage.ask_for(Verdict, cast[JUDGE][0], words)
-    return said.value or Verdict(accept=False, reason=said.reason)
+    facts = {"request": request, "cited": cited, "refused": refused}
+    return await judged(stage, cast[JUDGE][0], "factcheck_tool_verifier.judge", **facts)

@@ -65,28 +65,19 @@ class HierarchicalTree:
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Rounds of splitting and gathering at one node of the tree."""
         root, below = cast[ROOT][0], _below(cast, options)
-        result, missing = "", request
+        result, missing, number = "", request, 0
         most = stage.ends.rounds or options.max_rounds
-        number = 0
         async for round_ in stage.rounds(most):
             number += 1
-            words = stage.words(
-                "hierarchical_tree_of_agents.split",
-                request=missing,
-                result=result,
-                below=str(len(below)),
-            )
+            facts = {"request": missing, "result": result, "below": str(len(below))}
+            words = stage.words("hierarchical_tree_of_agents.split", **facts)
             split = await round_.ask_for(Split, root, words)
             if split.value is None:
                 return Outcome(f"no split: {split.reason}", done=False, result=result)
             reports = await _hand_down(round_, split.value.parts, below, options, number)
             stage.keep("\n\n".join(filter(None, [result, reports])))
-            words = stage.words(
-                "hierarchical_tree_of_agents.gather",
-                request=request,
-                result=result,
-                reports=reports,
-            )
+            facts = {"request": request, "result": result, "reports": reports}
+            words = stage.words("hierarchical_tree_of_agents.gather", **facts)
             gathered = await round_.ask_for(Gathered, root, words)
             if gathered.value is None:
                 return Outcome(f"not gathered: {gathered.reason}", done=False, result=reports)
@@ -121,15 +112,9 @@ async def _hand_down(
             for index, (team, share) in enumerate(given, 1)
         ]
         answers = await stage.ask_all(asks)
-        told = [f"{each.agent} {each.fate}: {each.text or each.reason}" for each in answers]
-        return "\n\n".join(told)
+        return "\n\n".join(f"{a.agent} {a.fate}: {a.text or a.reason}" for a in answers)
     params = {**msgspec.structs.asdict(options), "max_depth": options.max_depth - 1}
-    plays = [
-        Play(HierarchicalTree.id, team, share, params, name=team[ROOT][0]) for team, share in given
-    ]
-    outcomes = await stage.play_all(plays)
-    told = [
-        f"{play.name} {outcome.reason}: {outcome.result}"
-        for play, outcome in zip(plays, outcomes, strict=True)
-    ]
-    return "\n\n".join(told)
+    tree = HierarchicalTree.id
+    plays = [Play(tree, team, share, params, name=team[ROOT][0]) for team, share in given]
+    played = zip(plays, await stage.play_all(plays), strict=True)
+    return "\n\n".join(f"{play.name} {came.reason}: {came.result}" for play, came in played)

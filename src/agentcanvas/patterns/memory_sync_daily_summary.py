@@ -63,12 +63,13 @@ class MemorySyncDailySummary:
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """One summary."""
         words = stage.words("memory_sync_daily_summary.log", request=request)
-        asks = [Ask(agent, words) for agent in cast[AGENT]]
-        entries = {
-            f"{answer.agent}:{number}": entry
-            for answer in await stage.ask_all_for(Log, asks)
-            for number, entry in enumerate(answer.value.entries if answer.value else (), 1)
-        }
+        await stage.hand_over([Ask(agent, words) for agent in cast[AGENT]], Log)
+        entries: dict[str, str] = {}
+        while came := await stage.collect():
+            for ask, answer in came:
+                noticed = answer.value.entries if answer.value else ()
+                entries |= {f"{ask.to}:{number}": entry for number, entry in enumerate(noticed, 1)}
+            stage.keep("\n".join(f"{id_}: {entry}" for id_, entry in entries.items()))
         if not entries:
             return Outcome("nothing was noticed", done=True)
         insights = await _insights(stage, cast, request, entries)

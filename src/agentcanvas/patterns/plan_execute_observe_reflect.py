@@ -8,24 +8,16 @@ row that got nowhere cause a new plan instead of another step.
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import msgspec
-from msgspec import Meta
 
 from agentcanvas.pattern import Cast, Most, Outcome, Role, Size, Stage, Work
-from agentcanvas.patterns.forms import Positive
+from agentcanvas.patterns.forms import Positive, Steps
+from agentcanvas.patterns.wording import listed
 
 PLANNER, EXECUTOR, OBSERVER, REFLECTOR = "planner", "executor", "observer", "reflector"
 
 STALLS = 3
 """So many steps without progress in a row, and the plan is given up."""
-
-
-class Steps(msgspec.Struct, frozen=True):
-    """The steps of the plan, in their order."""
-
-    steps: Annotated[tuple[str, ...], Meta(min_length=1)]
 
 
 class Observation(msgspec.Struct, frozen=True):
@@ -70,89 +62,60 @@ class PlanExecuteObserveReflect:
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """One loop, or as many as the flow wants until it is done."""
         rules = list(await stage.recall(request))
-        loop = _Loop(cast, request, options)
+        history: list[str] = []
         most = stage.ends.rounds or options.max_rounds
         reason = ""
         async for round_ in stage.rounds(most):
-            reason = await loop.turn(round_, rules)
-            stage.keep(loop.history)
-            learnt = await _reflect(round_, cast, request, loop.history, loop.taken)
-            rules += learnt
-            if reason == "done":
-                return Outcome("done", done=True, result=loop.history)
-            if reason.startswith("no plan"):
-                return Outcome(reason, done=False, result=loop.history)
-        return Outcome(f"{reason} (max_rounds: {most})", done=False, result=loop.history)
+            facts = {"request": request, "rules": listed(rules)}
+            reason = await _loop(round_, cast, facts, history, options)
+            facts |= {"history": "\n\n".join(history)}
+            words = stage.words("plan_execute_observe_reflect.reflect", **facts)
+            learnt = (await round_.ask_for(Reflection, cast[REFLECTOR][0], words)).value
+            for rule in learnt.rules if learnt else ():
+                await round_.note(rule, [f"step-{n}" for n, _ in enumerate(history, 1)])
+                rules.append(rule)
+            if reason == "done" or reason.startswith("no plan"):
+                return Outcome(reason, done=reason == "done", result=facts["history"])
+        return Outcome(f"{reason} (max_rounds: {most})", done=False, result="\n\n".join(history))
 
 
-class _Loop:
-    """What was done so far, over all loops."""
-
-    def __init__(self, cast: Cast, request: str, options: Options) -> None:
-        self._cast = cast
-        self._request = request
-        self._options = options
-        self._history: list[str] = []
-        self.taken: list[str] = []
-
-    @property
-    def history(self) -> str:
-        """The steps and what was seen, a paragraph each."""
-        return "\n\n".join(self._history)
-
-    async def turn(self, stage: Stage, rules: list[str]) -> str:
-        """Plan and act; says why it ended."""
-        left = self._options.max_steps
-        for _ in range(self._options.max_plans):
-            words = stage.words(
-                "plan_execute_observe_reflect.plan",
-                request=self._request,
-                rules="\n".join(f"- {rule}" for rule in rules),
-                history=self.history,
-            )
-            plan = await stage.ask_for(Steps, self._cast[PLANNER][0], words)
-            if plan.value is None:
-                return f"no plan: {plan.reason}"
-            stalls = 0
-            for step in plan.value.steps[:left]:
-                left -= 1
-                seen = await self._step(stage, step)
-                if seen.done:
-                    return "done"
-                stalls = 0 if seen.progress else stalls + 1
-                if stalls == STALLS:
-                    break
-            if stalls < STALLS:
-                return "max_steps" if not left else "plan carried out"
-        return f"stalled: {STALLS} steps without progress"
-
-    async def _step(self, stage: Stage, step: str) -> Observation:
-        task = f"step-{len(self.taken) + 1}"
-        self.taken.append(task)
-        words = stage.words(
-            "plan_execute_observe_reflect.execute",
-            request=self._request,
-            step=step,
-            history=self.history,
-        )
-        act = await stage.ask(self._cast[EXECUTOR][0], words, work=Work(task, optional=True))
-        did = act.text if act.done else f"{act.fate}: {act.reason}"
-        words = stage.words(
-            "plan_execute_observe_reflect.observe", request=self._request, step=step, did=did
-        )
-        observed = await stage.ask_for(Observation, self._cast[OBSERVER][0], words)
-        seen = observed.value or Observation(progress=False, seen=observed.reason)
-        self._history.append(f"{task}: {step}\n{did}\nSeen: {seen.seen}")
-        stage.keep(self.history)
-        return seen
+async def _loop(
+    stage: Stage, cast: Cast, facts: dict[str, str], history: list[str], options: Options
+) -> str:
+    """Plan and act, as often as it stalls; says why it ended."""
+    left = options.max_steps
+    for _ in range(options.max_plans):
+        known = {**facts, "history": "\n\n".join(history)}
+        words = stage.words("plan_execute_observe_reflect.plan", **known)
+        plan = await stage.ask_for(Steps, cast[PLANNER][0], words)
+        if plan.value is None:
+            return f"no plan: {plan.reason}"
+        stalls = 0
+        for step in plan.value.steps[:left]:
+            left -= 1
+            seen = await _step(stage, cast, facts["request"], step, history)
+            if seen.done:
+                return "done"
+            stalls = 0 if seen.progress else stalls + 1
+            if stalls == STALLS:
+                break
+        if stalls < STALLS:
+            return "max_steps" if not left else "plan carried out"
+    return f"stalled: {STALLS} steps without progress"
 
 
-async def _reflect(
-    stage: Stage, cast: Cast, request: str, history: str, sources: list[str]
-) -> tuple[str, ...]:
-    """What is learnt for the next time; it is in memory afterwards."""
-    words = stage.words("plan_execute_observe_reflect.reflect", request=request, history=history)
-    reflection = (await stage.ask_for(Reflection, cast[REFLECTOR][0], words)).value or Reflection()
-    for rule in reflection.rules:
-        await stage.note(rule, sources)
-    return reflection.rules
+async def _step(
+    stage: Stage, cast: Cast, request: str, step: str, history: list[str]
+) -> Observation:
+    """Take one step and look at it; both are history then."""
+    task = f"step-{len(history) + 1}"
+    facts = {"request": request, "step": step}
+    told = "\n\n".join(history)
+    words = stage.words("plan_execute_observe_reflect.execute", **facts, history=told)
+    act = await stage.ask(cast[EXECUTOR][0], words, work=Work(task, optional=True))
+    words = stage.words("plan_execute_observe_reflect.observe", **facts, did=act.heard)
+    observed = await stage.ask_for(Observation, cast[OBSERVER][0], words)
+    seen = observed.value or Observation(progress=False, seen=observed.reason)
+    history.append(f"{task}: {step}\n{act.heard}\nSeen: {seen.seen}")
+    stage.keep("\n\n".join(history))
+    return seen

@@ -9,7 +9,6 @@ protocols outside the hub have doors of their own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -17,19 +16,15 @@ from msgspec import UNSET, Meta
 
 from agentcanvas.pattern import Answer, Cast, Most, Outcome, Role, Size, Stage
 from agentcanvas.protocol.dialect import DialectName
-from agentcanvas.protocol.dialects import decode, encode
+from agentcanvas.protocol.dialects import encode, lost_on_the_way
 from agentcanvas.protocol.envelope import AgentRef, Envelope
 from agentcanvas.protocol.ids import step_id
 from agentcanvas.protocol.kinds import Kind, TaskAssign, TaskResult
 from agentcanvas.protocol.timestamps import format_ms
 from agentcanvas.protocol.values import Raw
 
-LOCAL = "local"
-BRIDGE = "bridge"
+LOCAL, BRIDGE = "local", "bridge"
 WIRE = "wire"
-
-_KEPT = ("id", "correlation_id", "reply_to")
-"""What a message never loses on the way."""
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -63,33 +58,36 @@ class ProtocolBridge:
         conversation = step_id(request, f"{first}/{await stage.now()}", 1)
         for number, other in enumerate(others):
             dialect = options.dialects[number % len(options.dialects)]
-            asked = await _asked(stage, first, other, request, conversation)
-            wire, missing = await _cross(stage, asked, dialect, first)
+            asked = _asked(first, other, request, conversation, format_ms(await stage.now()))
+            wire = await _cross(stage, asked, dialect, lost)
             words = stage.words(f"{self.id}.hand_over", wire=wire, dialect=dialect)
             answer = await stage.ask(other, words)
-            reply = _reply(asked, answer, format_ms(await stage.now()))
-            _, also = await _cross(stage, reply, dialect, other)
-            lost += [f"{other}: {name}" for name in (*missing, *also)]
+            await _cross(stage, _reply(asked, answer, format_ms(await stage.now())), dialect, lost)
             if answer.done:
                 results.append(f"{other}: {answer.text}")
             else:
                 failed.append(f"{other}: {answer.failure or answer.fate}")
-            await stage.tell(first, f"{other}: {_told(answer)}")
+            await stage.tell(first, f"{other}: {answer.heard}")
             stage.keep("\n\n".join(results))
-        result = "\n\n".join(results)
-        if lost:
-            return Outcome(f"lost on the way: {', '.join(lost)}", done=False, result=result)
-        if failed:
-            return Outcome(f"failed: {', '.join(failed)}", done=False, result=result)
-        return Outcome("answered", done=True, result=result)
+        reason = f"failed: {', '.join(failed)}" if failed else "answered"
+        reason = f"lost on the way: {', '.join(lost)}" if lost else reason
+        return Outcome(reason, done=not lost and not failed, result="\n\n".join(results))
 
 
-async def _asked(stage: Stage, first: str, other: str, request: str, conversation: str) -> Envelope:
+async def _cross(stage: Stage, envelope: Envelope, to: DialectName, lost: list[str]) -> str:
+    """The message in a dialect; what of it does not come back the same is lost."""
+    wire, by = encode(envelope, to), envelope.sender.id
+    await stage.post(WIRE, wire.decode(), by=by)
+    lost += [f"{by}: {name}" for name in lost_on_the_way(envelope, wire)]
+    return wire.decode()
+
+
+def _asked(first: str, other: str, request: str, conversation: str, time: str) -> Envelope:
     """The request as one message to one agent."""
     return Envelope(
         id=step_id(conversation, other, 1),
         kind=Kind.TASK_ASSIGN,
-        time=format_ms(await stage.now()),
+        time=time,
         sender=AgentRef(first),
         recipient=AgentRef(other),
         correlation_id=conversation,
@@ -116,20 +114,3 @@ def _reply(asked: Envelope, answer: Answer[None], time: str) -> Envelope:
         reply_to=asked.id,
         body=body,
     )
-
-
-async def _cross(
-    stage: Stage, envelope: Envelope, dialect: DialectName, by: str
-) -> tuple[str, Sequence[str]]:
-    """The message in a dialect, and what of it does not come back the same."""
-    wire = encode(envelope, dialect)
-    await stage.post(WIRE, wire.decode(), by=by)
-    back = decode(wire).envelope
-    missing = [name for name in _KEPT if getattr(back, name) != getattr(envelope, name)]
-    if getattr(back.body, "error_code", UNSET) != getattr(envelope.body, "error_code", UNSET):
-        missing.append("error_code")
-    return wire.decode(), missing
-
-
-def _told(answer: Answer[None]) -> str:
-    return answer.text if answer.done else f"{answer.fate}: {answer.reason}"

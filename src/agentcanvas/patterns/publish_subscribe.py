@@ -2,7 +2,8 @@
 
 Topics decouple the two sides: a publisher does not know who listens. Before each round everybody
 may subscribe or unsubscribe; a late subscriber first hears the latest entries of its topic, as many
-as ``replay`` says. It ends when nobody listens any more, nobody has anything to say, or the time
+as ``replay`` says. Where the flow says ``async``, what one publishes goes out while others still
+write. It ends when nobody listens any more, nobody has anything to say, or the time
 is over.
 """
 
@@ -72,24 +73,19 @@ class PublishSubscribe:
             await _wishes(round_, request, listening, options)
             if not any(listening.values()):
                 return Outcome("nobody listens", done=True, result="\n".join(published))
-            words = stage.words(
-                "publish_subscribe.publish",
-                request=request,
-                topics=topics,
-                published="\n".join(published),
-            )
-            asks = [Ask(who, words) for who in cast[PUBLISHER]]
-            said = [
-                (each.agent, each.value)
-                for each in await round_.ask_all_for(Publication, asks)
-                if each.value is not None and each.value.text and each.value.topic in options.topics
-            ]
-            if not said:
+            facts = {"request": request, "topics": topics, "published": "\n".join(published)}
+            words = stage.words("publish_subscribe.publish", **facts)
+            await round_.hand_over([Ask(who, words) for who in cast[PUBLISHER]], Publication)
+            before = len(published)
+            while came := await round_.collect():
+                for ask, answer in came:
+                    said = answer.value or Publication()
+                    if said.text and said.topic in options.topics:
+                        await round_.publish(said.topic, said.text, by=ask.to)
+                        published.append(f"{said.topic}: {said.text}")
+                stage.keep("\n".join(published))
+            if len(published) == before:
                 return Outcome("nothing to publish", done=True, result="\n".join(published))
-            for who, publication in said:
-                await round_.publish(publication.topic, publication.text, by=who)
-                published.append(f"{publication.topic}: {publication.text}")
-            stage.keep("\n".join(published))
         return Outcome(f"max_rounds: {most}", done=True, result="\n".join(published))
 
 
@@ -97,18 +93,10 @@ async def _wishes(
     stage: Stage, request: str, listening: dict[str, set[str]], options: Options
 ) -> None:
     """Ask everybody what they want to hear, and see to it."""
-    asks = [
-        Ask(
-            who,
-            stage.words(
-                "publish_subscribe.wish",
-                request=request,
-                topics=", ".join(options.topics),
-                heard=", ".join(sorted(topics)),
-            ),
-        )
-        for who, topics in listening.items()
-    ]
+    asks = []
+    for who, topics in listening.items():
+        facts = {"topics": ", ".join(options.topics), "heard": ", ".join(sorted(topics))}
+        asks.append(Ask(who, stage.words("publish_subscribe.wish", request=request, **facts)))
     for answer in await stage.ask_all_for(Wish, asks):
         wish, topics = answer.value or Wish(), listening[answer.agent]
         for topic in options.topics:

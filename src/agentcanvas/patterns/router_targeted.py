@@ -64,36 +64,35 @@ class RouterTargeted:
         """Deliver until nothing is under way."""
         agents = cast[AGENT]
         behind = {agent: (agent,) for agent in agents} | options.tags
+        known = ", ".join(sorted({*behind, "result"}))
         waiting = deque([("", await _first(stage, cast, request, behind), request)])
         results: list[str] = []
         delivered = 0
-        while waiting:
-            if delivered == options.max_messages:
-                reason = f"max_messages: {delivered}"
-                return Outcome(reason, done=False, result="\n\n".join(results))
-            sender, tags, text = waiting.popleft()
-            targets = [who for who in _targets(tags, behind, agents) if who != sender]
-            delivered += 1
-            await stage.post(MESSAGES, f"to {', '.join(targets) or 'nobody'}: {text}", by=sender)
-            receipts = await stage.route(targets, text, by=sender)
-            words = stage.words(
-                "router_targeted.acknowledge",
-                request=request,
-                text=text,
-                tags=", ".join(sorted({*behind, "result"})),
-            )
-            asks = [Ask(each.to, words) for each in receipts if each.delivered]
-            for answer in await stage.ask_all_for(Letter, asks):
-                letter = answer.value
-                if letter is None or not letter.ack or not letter.text:
+        while True:
+            while waiting and delivered < options.max_messages:
+                delivered += 1
+                sender, tags, text = waiting.popleft()
+                to = [who for who in _targets(tags, behind, agents) if who != sender]
+                await stage.post(MESSAGES, f"to {', '.join(to) or 'nobody'}: {text}", by=sender)
+                receipts = await stage.route(to, text, by=sender)
+                facts = {"request": request, "text": text, "tags": known}
+                words = stage.words("router_targeted.acknowledge", **facts)
+                await stage.hand_over([Ask(r.to, words) for r in receipts if r.delivered], Letter)
+            came = await stage.collect()
+            if not came:
+                break
+            for ask, answer in came:
+                letter = answer.value or Letter(ack=False)
+                if not letter.ack or not letter.text:
                     continue
                 if "result" in letter.tags:
                     results.append(letter.text)
                     stage.keep("\n\n".join(results))
                 if _targets(letter.tags, behind, agents):
-                    waiting.append((answer.agent, letter.tags, letter.text))
-        done = bool(results)
-        reason = "delivered" if done else "no result"
+                    waiting.append((ask.to, letter.tags, letter.text))
+        reason = "delivered" if results else "no result"
+        reason = f"max_messages: {delivered}" if waiting else reason
+        done = bool(results) and not waiting
         return Outcome(reason, done=done, result="\n\n".join(results))
 
 

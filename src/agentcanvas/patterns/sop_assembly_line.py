@@ -8,23 +8,18 @@ three times at most.
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import Any
+
 import msgspec
 
-from agentcanvas.pattern import Cast, Most, Outcome, Role, Size, Stage, Work
-from agentcanvas.patterns.forms import Positive, Verdict
+from agentcanvas.pattern import Answer, Cast, Most, Outcome, Role, Size, Stage, Work
+from agentcanvas.patterns.forms import Positive, judged
 
 TRIES = 4
 """The first and three retries."""
-TESTS = "tests_passed"
 
 REQUIREMENTS, DESIGN, CODE = "requirements", "design", "code"
-WATCHES = {
-    "product_manager": (),
-    "architect": (REQUIREMENTS,),
-    "engineer": (REQUIREMENTS, DESIGN),
-    "qa": (REQUIREMENTS, CODE),
-}
-"""What has to be in the pool before a role acts."""
 
 
 class Requirements(msgspec.Struct, frozen=True):
@@ -41,6 +36,15 @@ class Design(msgspec.Struct, frozen=True):
     approach: str
     files: tuple[str, ...]
     interfaces: tuple[str, ...] = ()
+
+
+_LINE: dict[str, tuple[tuple[str, ...], str, type[Requirements | Design] | None]] = {
+    "product_manager": ((), REQUIREMENTS, Requirements),
+    "architect": ((REQUIREMENTS,), DESIGN, Design),
+    "engineer": ((REQUIREMENTS, DESIGN), CODE, None),
+    "qa": ((REQUIREMENTS, CODE), "", None),
+}
+"""What each role watches, what it makes, and in which form; the next one verifies it."""
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -69,70 +73,58 @@ class SopAssemblyLine:
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Write the documents, then code until it passes."""
         tries = min(stage.ends.rounds or options.max_rounds, TRIES)
-        for role, form, name, reader in _DOCUMENTS:
-            report = await _document(stage, cast, request, (role, form, name, reader), tries)
-            if report:
-                return Outcome(f"no {name}: {report}", done=False)
-        return await self._build(stage, cast, request, tries)
-
-    async def _build(self, stage: Stage, cast: Cast, request: str, tries: int) -> Outcome:
-        engineer, qa = cast["engineer"][0], cast["qa"][0]
-        built, report, number = "", "", 0
-        async for round_ in stage.rounds(tries):
-            number += 1
-            words = await _words(round_, "engineer", request, report=report)
-            code = await round_.ask(engineer, words, work=Work(f"code-{number}", optional=True))
-            if not code.done:
-                report = f"The code was not taken, {code.fate}: {code.reason}"
-                continue
-            built = code.text
-            await round_.post(CODE, built, by=engineer)
-            stage.keep(built)
-            tests = await round_.check(TESTS)
-            if not tests.holds:
-                report = f"The tests fail. {tests.detail}"
-                continue
-            verdict = await round_.ask_for(Verdict, qa, await _words(round_, "qa", request))
-            if verdict.value is not None and verdict.value.accept:
-                return Outcome("accepted", done=True, result=built)
-            report = verdict.value.reason if verdict.value else verdict.reason
-        return Outcome(f"max_rounds: {tries}", done=False, result=built)
+        built = ""
+        for role, reader in pairwise(_LINE):
+            _, name, form = _LINE[role]
+            built, report, number = "", "", 0
+            async for round_ in stage.rounds(tries):
+                number += 1
+                facts = await _facts(round_, role, request, report)
+                words = stage.words(f"sop_assembly_line.{role}", **facts)
+                made = await _made(round_, form, cast[role][0], words, f"{name}-{number}")
+                if not made.done and form is not None:
+                    return Outcome(f"no {name}: {made.reason}", done=False)
+                report = f"The {name} was not taken, {made.heard}"
+                if made.done:
+                    built = made.text
+                    await round_.post(name, built, by=made.agent)
+                    stage.keep(built)
+                    report = await _wrong(round_, cast[reader][0], request, name, built)
+                if not report:
+                    break
+            else:
+                reason = f"no {name}: {report}" if form else f"max_rounds: {tries}"
+                return Outcome(reason, done=False, result="" if form else built)
+        return Outcome("accepted", done=True, result=built)
 
 
-_Document = tuple[str, type[Requirements | Design], str, str]
-_DOCUMENTS: tuple[_Document, ...] = (
-    ("product_manager", Requirements, REQUIREMENTS, "architect"),
-    ("architect", Design, DESIGN, "engineer"),
-)
-"""Who writes what, and who verifies it."""
+async def _made(
+    stage: Stage, form: type[Requirements | Design] | None, to: str, words: str, task: str
+) -> Answer[Any]:
+    """A document, or code where there is no form for it."""
+    if form is None:
+        return await stage.ask(to, words, work=Work(task, optional=True))
+    return await stage.ask_for(form, to, words)
 
 
-async def _document(stage: Stage, cast: Cast, request: str, document: _Document, tries: int) -> str:
-    """Publish a document until its reader accepts it; what is wrong if none was."""
-    role, form, name, reader = document
-    report = ""
-    async for round_ in stage.rounds(tries):
-        words = await _words(round_, role, request, report=report)
-        written = await round_.ask_for(form, cast[role][0], words)
-        if written.value is None:
-            return written.reason
-        await round_.post(name, written.text, by=written.agent)
-        stage.keep(written.text)
-        words = stage.words(
-            "sop_assembly_line.verify", request=request, title=name, document=written.text
-        )
-        verdict = await round_.ask_for(Verdict, cast[reader][0], words)
-        if verdict.value is not None and verdict.value.accept:
-            return ""
-        report = verdict.value.reason if verdict.value else verdict.reason
-    return report or "it was not accepted"
+async def _wrong(stage: Stage, reader: str, request: str, name: str, made: str) -> str:
+    """What whoever works with it next has against it, and against code the tests before."""
+    facts = {"request": request, "title": name, "document": made}
+    prompt = "sop_assembly_line.verify"
+    if name == CODE:
+        tests = await stage.check("tests_passed")
+        if not tests.holds:
+            return f"The tests fail. {tests.detail}"
+        facts, prompt = await _facts(stage, "qa", request), "sop_assembly_line.qa"
+    verdict = await judged(stage, reader, prompt, **facts)
+    return "" if verdict.accept else verdict.reason or "it was not accepted"
 
 
-async def _words(stage: Stage, role: str, request: str, *, report: str = "") -> str:
-    """What a role is asked, with all that it watches; not before everything is there."""
-    inputs = {}
-    for name in WATCHES[role]:
+async def _facts(stage: Stage, role: str, request: str, report: str = "") -> dict[str, str]:
+    """All that a role watches; it is not asked before everything is there."""
+    facts = {"request": request, "report": report}
+    for name in _LINE[role][0]:
         published = await stage.read(name)
         assert published, f"{role} acts when the {name} is there"
-        inputs[name] = published[-1].text
-    return stage.words(f"sop_assembly_line.{role}", request=request, report=report, **inputs)
+        facts[name] = published[-1].text
+    return facts

@@ -8,7 +8,7 @@ in stay what they are, and a paragraph whose fact is empty is left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Final
 
@@ -42,6 +42,16 @@ class Wording:
         if name not in self.templates:
             raise NotFound(f"There is no prompt {name}.md; add it, or use the pattern's own.")
         return self.templates[name]
+
+
+def listed(sayings: Iterable[object]) -> str:
+    """Things without an order, a line each."""
+    return "\n".join(f"- {saying}" for saying in sayings)
+
+
+def numbered(sayings: Iterable[object]) -> str:
+    """Things in their order, a line each."""
+    return "\n".join(f"{number}. {saying}" for number, saying in enumerate(sayings, 1))
 
 
 def _shipped() -> dict[str, str]:

@@ -32,6 +32,14 @@ Perform = Callable[[Part, str, str], Awaitable[Outcome]]
 """Plays the interaction that fills a role, at a step, with a request."""
 
 
+class _Doer(msgspec.Struct, frozen=True):
+    """Who carries something out, and how many others wait for it."""
+
+    agent: str
+    works: bool = True
+    rank: int = 0
+
+
 class Asking:
     """The asks of one interaction."""
 
@@ -61,19 +69,10 @@ class Asking:
         A limit lets those that have begun come to their end, unless it is one of time.
         """
         batch = Batch(asks)
-        for key, ask in batch:
-            with batch.hearing(key):
-                known = await self._known(f"{step}/{key}", ask, schema)
-                if known is not None:
-                    batch.settle(key, read(ask.to, known))
+        await self.recall_all(step, batch, read, schema)
 
         async def one(key: str, ask: Ask) -> None:
-            if await batch.ready(key):
-                with batch.hearing(key):
-                    settled = await self._turn(
-                        f"{step}/{key}", ask, schema, rank=batch.rank(key), within_ms=within_ms
-                    )
-                    batch.settle(key, read(ask.to, settled))
+            await self.one_of(batch, step, key, ask, read=read, schema=schema, within_ms=within_ms)
 
         if batch.ended is None:
             await _side_by_side(one, batch.open())
@@ -84,13 +83,42 @@ class Asking:
                 raise batch.ended
         return answers
 
+    async def recall_all(
+        self, step: str, batch: Batch, read: Read, schema: dict[str, Any] | None
+    ) -> None:
+        """Answer those of a batch that were settled in an earlier life."""
+        for key, ask in batch:
+            with batch.hearing(key):
+                known = await self._known(f"{step}/{key}", ask, schema)
+                if known is not None:
+                    batch.settle(key, read(ask.to, known))
+
+    async def one_of(
+        self,
+        batch: Batch,
+        step: str,
+        key: str,
+        ask: Ask,
+        *,
+        read: Read,
+        schema: dict[str, Any] | None,
+        within_ms: int | None = None,
+    ) -> None:
+        """Carry out one of a batch, as soon as what it depends on is settled."""
+        if await batch.ready(key):
+            with batch.hearing(key):
+                settled = await self._turn(
+                    f"{step}/{key}", ask, schema, rank=batch.rank(key), within_ms=within_ms
+                )
+                batch.settle(key, read(ask.to, settled))
+
     async def land(self, step: str, candidate: ProposalRef) -> Settled:
         """Have a candidate judged, and applied if the verdict says so."""
         settled = self._recalled(step, candidate)
         if settled is None:
             desk = self._scope.desk
             settled = await self._settle(
-                step, candidate, lambda: desk.land(step, candidate), candidate.agent_id
+                step, candidate, lambda: desk.land(step, candidate), _Doer(candidate.agent_id)
             )
         self._scene.candidates.pop(candidate.proposal_id, None)
         return settled
@@ -132,9 +160,8 @@ class Asking:
             )
             return Done(Settled("", Fate.TIMED_OUT, LATE)) if isinstance(done, StageEnded) else done
 
-        # Only work has a sandbox, which is the agent's until the ask is settled.
-        agent = ask.to if ask.work is not None else None
-        settled = await self._settle(step, [ask, schema], effect, agent, rank)
+        doer = _Doer(ask.to, works=ask.work is not None, rank=rank)
+        settled = await self._settle(step, [ask, schema], effect, doer)
         self._keep_candidate(ask, settled)
         return settled
 
@@ -153,9 +180,7 @@ class Asking:
                 raise StageEnded(known.ended)
         return known
 
-    async def _settle(
-        self, step: str, request: object, effect: Effect, agent: str | None, rank: int = 0
-    ) -> Settled:
+    async def _settle(self, step: str, request: object, effect: Effect, doer: _Doer) -> Settled:
         """Carry something out as soon as there is a place, and record with it what it cost."""
         spent = Spent()
 
@@ -170,9 +195,12 @@ class Asking:
 
         async def in_a_slot() -> Done:
             async with AsyncExitStack() as places:
-                if self._scene.slots is not None:
-                    await places.enter_async_context(self._scene.slots.hold(rank=rank))
-                await places.enter_async_context(self._scope.slots.hold(agent, rank=rank))
+                in_turn = self._scene.slots_of(doer.agent)
+                if in_turn is not None:
+                    await places.enter_async_context(in_turn.hold(rank=doer.rank))
+                # Only work has a sandbox, which is the agent's until the ask is settled.
+                sandbox = doer.agent if doer.works else None
+                await places.enter_async_context(self._scope.slots.hold(sandbox, rank=doer.rank))
                 with self._scope.meter.told_apart(spent, self._scene.purses):
                     done = await effect()
             return Done(charged(done.result), done.also)

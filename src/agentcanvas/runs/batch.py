@@ -20,7 +20,7 @@ from agentcanvas.protocol.plan import DependencyType
 
 
 class Batch:
-    """The asks of one ``ask_all``, each under its own key."""
+    """The asks that are made together, each under its own key."""
 
     def __init__(self, asks: Sequence[Ask]) -> None:
         self._asks = {_key(index, ask): ask for index, ask in enumerate(asks)}
@@ -73,9 +73,11 @@ class Batch:
 
     def answers(self) -> tuple[Answer[Any], ...]:
         """What came of all, in the order they were asked in; the limit, for those it struck."""
-        return tuple(
-            self._answers[key] if key in self._answers else self._struck(ask) for key, ask in self
-        )
+        return tuple(self.answer(key) for key in self._asks)
+
+    def answer(self, key: str) -> Answer[Any]:
+        """What came of one; the limit, if that struck it."""
+        return self._answers[key] if key in self._answers else self._struck(self._asks[key])
 
     def _struck(self, ask: Ask) -> Answer[Any]:
         reason = str(self.ended)

@@ -13,6 +13,7 @@ from agentcanvas.flows.axes import (
     MaxRounds,
     MessageForm,
     QualityGate,
+    Sync,
     Termination,
     TimeoutMs,
     Topology,
@@ -62,6 +63,13 @@ class Forms(msgspec.Struct, frozen=True):
     to: Mapping[str, MessageForm] = {}
 
 
+class Pace(msgspec.Struct, frozen=True):
+    """How turns follow each other, and those of agents whose edge says otherwise."""
+
+    of_all: Sync = Sync.REQ_RES
+    to: Mapping[str, Sync] = {}
+
+
 class Scene:
     """What all stages of one interaction share; ``within`` is the scene it is a part of."""
 
@@ -79,7 +87,7 @@ class Scene:
         topology: Topology | None = None,
         forms: Forms | None = None,
         seed: int = 0,
-        in_turn: bool = False,
+        pace: Pace | None = None,
         tasks: str = "",
         within: Scene | None = None,
     ) -> None:
@@ -98,8 +106,8 @@ class Scene:
             Purse(id, self.share),
             *(within.purses if within else ()),
         )
-        self.slots = Slots(1) if in_turn else None
-        """Where turns follow one another, there is one place."""
+        self.pace = pace or Pace()
+        self._in_turn = Slots(1)
         self.depth: int = 0 if within is None else within.depth + 1
         self.candidates: dict[str, ProposalRef] = {}
         """Proposals that were neither landed nor let go of."""
@@ -111,7 +119,6 @@ class Scene:
         self.ended: StageEnded | None = None
         """The limit that struck while several were asked; the next verb ends."""
         self._within = within
-        self._in_turn = in_turn
         self._cast = cast or {}
         self._writing = frozenset(role.name for role in roles if role.writes)
         self._turns: dict[str, int] = {}
@@ -135,7 +142,7 @@ class Scene:
             rates=self.rates,
             forms=self._forms,
             seed=self.seed,
-            in_turn=self._in_turn,
+            pace=self.pace,
             words=self.words,
             within=self,
         )
@@ -143,6 +150,14 @@ class Scene:
     def form_of(self, to: str) -> MessageForm:
         """How a reply of this agent is read."""
         return self._forms.to.get(to, self._forms.of_all)
+
+    def sync_of(self, to: str) -> Sync:
+        """How a turn of this agent follows the others."""
+        return self.pace.to.get(to, self.pace.of_all)
+
+    def slots_of(self, to: str) -> Slots | None:
+        """The one place there is for turns that follow one another."""
+        return self._in_turn if self.sync_of(to) is Sync.TURN_BASED else None
 
     def limits(self) -> list[Limit]:
         """Every limit of time that holds here, those of the scenes around it included."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
+import msgspec
+
 from agentcanvas.pattern import Entry, Receipt
 from agentcanvas.runs.budget import Spent
 from agentcanvas.runs.offstage import Scope
@@ -14,6 +16,14 @@ from agentcanvas.runs.scene import Scene
 from agentcanvas.runs.steps import Done, Steps
 
 _REFUSED = -1
+
+
+class Listening(msgspec.Struct, frozen=True):
+    """Who hears of a topic from now on, or no longer does."""
+
+    who: str
+    topic: str
+    begins: bool
 
 
 class Speech:
@@ -59,15 +69,25 @@ class Speech:
 
     async def subscribe(self, step: str, who: str, topic: str, replay: int) -> tuple[Entry, ...]:
         """Have somebody told from now on, and of the last entries at once."""
+        await self._listen(step, Listening(who, topic, begins=True))
         self._scene.subscribers.setdefault(topic, {})[who] = None
         missed = self._scene.board.read(topic)[-replay:] if replay > 0 else ()
         for entry in missed:
             await self.deliver(f"{step}/{entry.number}", who, _notice(entry))
         return missed
 
-    def unsubscribe(self, who: str, topic: str) -> None:
+    async def unsubscribe(self, step: str, who: str, topic: str) -> None:
         """Have somebody told no longer."""
+        await self._listen(step, Listening(who, topic, begins=False))
         self._scene.subscribers.get(topic, {}).pop(who, None)
+
+    async def _listen(self, step: str, listening: Listening) -> None:
+        """Put it on record who hears what from here on."""
+
+        async def effect() -> Done:
+            return Done(listening)
+
+        await self._steps.once(step, listening, Listening, effect)
 
     async def notify(self, step: str, entry: Entry) -> tuple[Receipt, ...]:
         """Tell all who subscribed, but not whoever said it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
@@ -36,6 +37,7 @@ from agentcanvas.runs import forms
 from agentcanvas.runs.answers import plain, read, twice, typed
 from agentcanvas.runs.asking import Asking
 from agentcanvas.runs.board import Posted
+from agentcanvas.runs.handing import Handing, Lot
 from agentcanvas.runs.offstage import Desk, Drawn, Part, Scope, Settled
 from agentcanvas.runs.scene import Scene
 from agentcanvas.runs.speech import Speech
@@ -52,13 +54,16 @@ _MOST_STEPS = 10_000
 class RunStage:
     """One place in a run; a round is a place below."""
 
-    def __init__(self, scope: Scope, scene: Scene, path: str | None = None) -> None:
+    def __init__(
+        self, scope: Scope, scene: Scene, path: str | None = None, handing: Handing | None = None
+    ) -> None:
         self._scope = scope
         self._scene = scene
         self._desk = scope.desk
         self._steps = Steps(scope.journal, scope.meter, scene)
         self._speech = Speech(scope, scene, self._steps)
         self._asking = Asking(scope, scene, self._steps, self._fill_in)
+        self._handing = handing or Handing(self._asking, scene, scope.journal)
         self._path = scene.id if path is None else path
         self._counts: dict[str, int] = {}
 
@@ -73,11 +78,13 @@ class RunStage:
 
     async def perform(self, pattern: Pattern, cast: Cast, request: str, options: Any) -> Outcome:
         """Have a pattern played here to its end, which may be a limit; all is on disk then."""
-        try:
-            outcome = await pattern.run(self, cast, request, options)
-            limit = self._scene.ended
-        except StageEnded as ended:
-            outcome, limit = Outcome("", done=False), ended
+        async with self._handing.room():
+            try:
+                outcome = await pattern.run(self, cast, request, options)
+                limit = self._scene.ended
+            except StageEnded as ended:
+                outcome, limit = Outcome("", done=False), ended
+        limit = limit or self._handing.ended
         if limit is not None:
             result = outcome.result or self._scene.kept
             outcome = Outcome(str(limit), done=False, result=result)
@@ -136,13 +143,9 @@ class RunStage:
         step = self._step("ask_all")
         if forms.is_free(self._scene, list(asks)):
             return await self._asking.all_of(step, self._numbered(asks), plain)
-        works = {ask.to for ask in asks if ask.work is not None}
-
-        def form_of(to: str, settled: Settled) -> Answer[bool]:
-            return forms.formed(self._scene, to, settled, works=to in works)
-
         asked = [forms.in_form(self._scene, ask) for ask in asks]
-        return tuple(map(forms.as_answer, await self._all_twice(step, asked, form_of)))
+        answers = await self._all_twice(step, asked, self._form_reader(asks))
+        return tuple(map(forms.as_answer, answers))
 
     async def ask_all_for(self, form: type[T], asks: Sequence[Ask]) -> tuple[Answer[T], ...]:
         """Ask many for typed answers; those that broke the form once more, when all are there."""
@@ -179,6 +182,28 @@ class RunStage:
             for index, answer in zip(broken, second, strict=True):
                 answers[index] = answer
         return tuple(map(_failed_without_value, answers))
+
+    async def hand_over(self, asks: Sequence[Ask], form: type[Any] | None = None) -> None:
+        """Ask many and go on."""
+        await self._handing.hand_over(self._step("hand_over"), asks, self._lot(asks, form))
+
+    async def collect(self) -> tuple[tuple[Ask, Answer[Any]], ...]:
+        """What has come of it: all, or what came first."""
+        return await self._handing.collect(self._step("collect"))
+
+    def _lot(self, asks: Sequence[Ask], form: type[Any] | None) -> Lot:
+        """How these are put, and how their answers are read."""
+        if form is not None:
+            reads = partial(read, form)
+            return Lot(tuple(asks), reads, msgspec.json.schema(form), formed=True)
+        if forms.is_free(self._scene, list(asks)):
+            return Lot(tuple(asks), plain)
+        put = tuple(forms.in_form(self._scene, ask) for ask in asks)
+        return Lot(put, self._form_reader(asks), formed=True, as_told=forms.as_answer)
+
+    def _form_reader(self, asks: Sequence[Ask]) -> Callable[[str, Settled], Answer[bool]]:
+        works = {ask.to for ask in asks if ask.work is not None}
+        return lambda to, settled: forms.formed(self._scene, to, settled, works=to in works)
 
     async def bid(
         self, form: type[T], to: Sequence[str], call: str, *, within_ms: int
@@ -272,8 +297,7 @@ class RunStage:
 
     async def unsubscribe(self, who: str, topic: str) -> None:
         """Tell somebody of nothing more."""
-        self._step("unsubscribe")
-        self._speech.unsubscribe(who, topic)
+        await self._speech.unsubscribe(self._step("unsubscribe"), who, topic)
 
     async def publish(self, topic: str, text: str, *, by: str = "") -> tuple[Receipt, ...]:
         """Post something and tell all who subscribed."""
@@ -356,7 +380,7 @@ class RunStage:
         prefix = self._step("rounds")
         allowed = most if self.ends.rounds is None else min(most, self.ends.rounds)
         for number in range(1, allowed + 1):
-            yield RunStage(self._scope, self._scene, f"{prefix}/round:{number}")
+            yield RunStage(self._scope, self._scene, f"{prefix}/round:{number}", self._handing)
 
     async def close(self) -> None:
         """End the interaction: let go of what was never landed; all is on disk afterwards."""

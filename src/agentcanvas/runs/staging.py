@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from agentcanvas.flows.axes import QualityGate, Sync, Verification
+from agentcanvas.flows.axes import QualityGate, Verification
 from agentcanvas.flows.guards import Budgets
 from agentcanvas.flows.model import Flow, Task
 from agentcanvas.flows.settle import RATE_LIMIT, RATED
@@ -20,7 +20,7 @@ from agentcanvas.runs.board import Retention
 from agentcanvas.runs.offstage import Desk, Part
 from agentcanvas.runs.rates import Lane, Rates
 from agentcanvas.runs.repertoire import Repertoire
-from agentcanvas.runs.scene import Forms, Scene, ends_of
+from agentcanvas.runs.scene import Forms, Pace, Scene, ends_of
 
 
 class Staging:
@@ -53,7 +53,7 @@ class Staging:
             topology=each.topology,
             forms=Forms(each.message_form, {edge.target: edge.message_form for edge in each.edges}),
             seed=_seed(each),
-            in_turn=each.sync is Sync.TURN_BASED,
+            pace=Pace(each.sync, {edge.target: edge.sync for edge in each.edges}),
             tasks=self._tasks_of(each),
             within=within,
         )

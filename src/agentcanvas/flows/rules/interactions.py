@@ -10,11 +10,12 @@ import msgspec
 from agentcanvas.flows.axes import Verification
 from agentcanvas.flows.model import EdgeData, Interaction
 from agentcanvas.flows.order import cycle_in
-from agentcanvas.flows.pattern_info import PatternInfo
+from agentcanvas.flows.pattern_info import PatternInfo, RoleInfo
 from agentcanvas.flows.problem import Problem, Rule, at, did_you_mean, shown, warning
 from agentcanvas.flows.rules.ends import ends
 from agentcanvas.flows.rules.plan import plan
 from agentcanvas.flows.rules.scene import Scene, items, repeated, unfit_id
+from agentcanvas.flows.rules.sync import sync
 from agentcanvas.flows.settle import (
     CHECKERS,
     CRITIC,
@@ -67,6 +68,7 @@ def interactions(scene: Scene) -> Iterator[Problem]:
             yield from _topology(pointer, each, info)
             yield from _roles(scene, pointer, each, info)
             yield from ends(pointer, each, info)
+            yield from sync(pointer, each, info)
             yield from _params(pointer, each, info)
             yield from _verified(scene, pointer, each, info)
         yield from plan(scene, pointer, each, info)
@@ -165,6 +167,26 @@ def _roles(scene: Scene, pointer: str, each: Interaction, info: PatternInfo) -> 
             sentence = f"{info.id} needs {role.count} as {role.name} and has {count or 'none'}"
             place = at(pointer, "roles", role.name) if role.name in each.roles else pointer
             yield Problem(Rule.ROLES, sentence, f"say who in roles: {{{role.name}: …}}", place)
+        yield from _played(pointer, each, info, role, count)
+
+
+def _played(
+    pointer: str, each: Interaction, info: PatternInfo, role: RoleInfo, count: int
+) -> Iterator[Problem]:
+    """Whether a role that no rule can play has its player, and its player something to do."""
+    if role.unless is None:
+        return
+    name, value = role.unless
+    params = info.params | said_of(each).params
+    if params.get(name) == value:
+        if count:
+            sentence = f"with {name}: {value} {info.id} never asks its {role.name}"
+            advice = f"leave {role.name} out of roles, or {name} out of params"
+            yield warning(Rule.ROLES, sentence, advice, at(pointer, "roles", role.name))
+    elif not count:
+        sentence = f"{info.id} has no {role.name}, and no built-in rule can play it"
+        advice = f"say who in roles: {{{role.name}: …}}, or set params.{name}: {value}"
+        yield Problem(Rule.ROLES, sentence, advice, pointer)
 
 
 def _params(pointer: str, each: Interaction, info: PatternInfo) -> Iterator[Problem]:

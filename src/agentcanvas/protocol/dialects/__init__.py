@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+from msgspec import UNSET
+
 from agentcanvas.protocol.dialect import Dialect, DialectName, Reading, detect
 from agentcanvas.protocol.dialects.acp import Acp
 from agentcanvas.protocol.dialects.mac import Mac
@@ -21,6 +23,8 @@ ACP = Acp()
 DIALECTS: MappingProxyType[DialectName, Dialect] = MappingProxyType(
     {dialect.name: dialect for dialect in (MAC, SPEC022, ACP)}
 )
+
+_IDENTITY = ("id", "correlation_id", "reply_to")
 
 
 def decode(data: bytes) -> Reading:
@@ -38,4 +42,22 @@ def translate(data: bytes, to: DialectName) -> bytes:
     return encode(decode(data).envelope, to)
 
 
-__all__ = ["ACP", "DIALECTS", "MAC", "SPEC022", "decode", "encode", "translate"]
+def lost_on_the_way(envelope: Envelope, wire: bytes) -> list[str]:
+    """What of a message its wire form does not give back: of its identity, and of how it failed."""
+    back = decode(wire).envelope
+    lost = [name for name in _IDENTITY if getattr(back, name) != getattr(envelope, name)]
+    if getattr(back.body, "error_code", UNSET) != getattr(envelope.body, "error_code", UNSET):
+        lost.append("error_code")
+    return lost
+
+
+__all__ = [
+    "ACP",
+    "DIALECTS",
+    "MAC",
+    "SPEC022",
+    "decode",
+    "encode",
+    "lost_on_the_way",
+    "translate",
+]

@@ -60,6 +60,8 @@ class World:
         self.patterns = {pattern.id: pattern for pattern in patterns}
         self.record: list[Said] = []
         self.now_ms = 0
+        self.streams = False
+        """Whether answers can be heard before they are complete."""
         self.candidates = 0
         self.draws = 0
 
