@@ -36,10 +36,19 @@ async def log_of(store: Store, stream: str, flow: Path) -> Log:
     names = {field.name for field in msgspec.structs.fields(pattern.options)}
     given = {name: value for name, value in params.items() if name in names}
     events = [e.from_row(row).event for row in rows if row.kind in e.KINDS]
-    (ended,) = [each for each in events if isinstance(each, e.InteractionEnded)]
-    outcome = Outcome(ended.payload.reason, ended.payload.done, ended.payload.result)
+    outcome = next(_outcomes(events))
     said = tuple(_said(rows))
     return Log(interaction.roles, said, outcome, msgspec.convert(given, pattern.options))
+
+
+def _outcomes(events: list[e.RunEvent]) -> Iterator[Outcome]:
+    """How the interaction ended; the run, if that ended it in the middle."""
+    for each in events:
+        match each:
+            case e.InteractionEnded(payload=end):
+                yield Outcome(end.reason, end.done, end.result)
+            case e.RunEnded(payload=end):
+                yield Outcome(end.reason, done=False, result=end.result)
 
 
 def _said(rows: list[Event]) -> Iterator[Said]:

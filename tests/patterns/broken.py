@@ -189,9 +189,9 @@ async def broker_facilitator(stage: Stage, cast: Cast, request: str, options: An
     provider = cast["provider"][0]
     await stage.ask_for(Registration, provider, request)
     await stage.post("register", f"drying until {options.lease_ms}", by=provider)
-    for _ in range(3):
+    for number in range(3):
         await stage.ask_for(Query, cast["requester"][0], request)
-        await stage.ask(provider, request, work=Work("a"))
+        await stage.ask(provider, request, work=Work(f"a-{number}"))
     await stage.ask(provider, request, work=Work("a"))
     return Outcome("answered", done=True)
 
@@ -210,7 +210,9 @@ async def hierarchical_tree_of_agents(
     stage: Stage, cast: Cast, request: str, options: Any
 ) -> Outcome:
     """Gives every sub-tree the same workers."""
-    for manager in cast["manager"]:
+    for worker in cast["worker"] if not cast.get("manager") else ():
+        await stage.ask(worker, request, work=Work(f"part-{worker}", optional=True))
+    for manager in cast.get("manager", ()):
         team = {"root": (manager,), "worker": cast["worker"]}
         await stage.play(Play("hierarchical_tree_of_agents", team, request, name=manager))
     return Outcome("gathered", done=True)
