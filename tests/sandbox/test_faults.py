@@ -124,10 +124,10 @@ async def test_an_error_at_any_file_leaves_no_half_sandbox(
     base = await take_generation(workspace, RUN)
     copy, left = trees.copy_file, iter(range(files))
 
-    def failing(*arguments: object) -> object:
+    def failing(*arguments: object, **places: object) -> object:
         if next(left, None) is None:
             raise OSError(kind, os.strerror(kind))
-        return copy(*arguments)  # type: ignore[arg-type]  # passed through as it came
+        return copy(*arguments, **places)  # type: ignore[arg-type]  # passed through as it came
 
     with monkeypatch.context() as patch:
         patch.setattr(filling, "copy_file", failing)

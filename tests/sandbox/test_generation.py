@@ -206,8 +206,8 @@ async def test_a_file_that_changes_while_it_is_copied_is_copied_again(
     edits = iter([b"second version\n", b"third\n"])
     copy = trees.copy_open_file
 
-    def interrupted(reading: int, target: bytes, *rest: object) -> object:
-        made = copy(reading, target, *rest)  # type: ignore[arg-type]  # passed through as it came
+    def interrupted(reading: int, target: bytes, *rest: object, **places: object) -> object:
+        made = copy(reading, target, *rest, **places)  # type: ignore[arg-type]  # as it came
         if target.endswith(b"README.md") and (edit := next(edits, None)):
             (workspace / "README.md").write_bytes(edit)
         return made

@@ -271,10 +271,11 @@ def edit(root: Path, edits: list[tuple[str, str]]) -> None:
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(by_agent=EDITS, by_user=EDITS)
-async def test_whatever_agent_and_user_did_a_used_tree_is_as_good_as_a_new_one(
+@given(by_agent=EDITS, while_waiting=EDITS, by_user=EDITS)
+async def test_whatever_was_done_a_used_tree_is_as_good_as_a_new_one(
     tmp_path_factory: pytest.TempPathFactory,
     by_agent: list[tuple[str, str]],
+    while_waiting: list[tuple[str, str]],
     by_user: list[tuple[str, str]],
 ) -> None:
     workspace = tmp_path_factory.mktemp("used")
@@ -284,6 +285,8 @@ async def test_whatever_agent_and_user_did_a_used_tree_is_as_good_as_a_new_one(
     sandbox = await prepare_sandbox(base, "coder")
     edit(sandbox.work_dir, by_agent)
     assert await retire_sandbox(sandbox)
+    (entry,) = pooled_trees(workspace)
+    edit(entry / "work", while_waiting)
     edit(workspace, by_user)
     later = await take_generation(workspace, NEXT, previous=base)
     again = await prepare_sandbox(later, "writer")

@@ -5,8 +5,6 @@ change, so that it costs what changed. A generation appears under its name only 
 Copies to work in are left to ``prepare``.
 """
 
-# ruff: noqa: PTH108, PTH115, PTH211 -- paths are bytes here; pathlib has only text
-
 from __future__ import annotations
 
 import errno
@@ -14,6 +12,7 @@ import os
 import shutil
 import stat
 from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,18 +29,21 @@ from agentcanvas.sandbox.notes import Notes
 from agentcanvas.sandbox.paths import generations_folder, shown
 from agentcanvas.sandbox.selection import EVERYTHING, Choice, Repository, choice_of, select
 from agentcanvas.sandbox.trees import (
+    copy_link,
     copy_open_file,
     frozen_mode,
     in_parallel,
     link_or_copy,
     make_folders,
     remove_path,
+    standing_in,
 )
 
 _TRIES = 5
 _RECORD = "generation.msgpack"
 _MADE = "made.msgpack"
 _TAGS = "tags"
+_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -237,25 +239,27 @@ def _freeze(
     workspace: Path, stamps: Manifest, tree: Path, previous: Generation | None
 ) -> tuple[Manifest, tuple[str, ...]]:
     """Fill the tree; gives the stamps of what is in it, and why something is not."""
-    source, target = os.fsencode(workspace) + b"/", os.fsencode(tree) + b"/"
-    old = os.fsencode(previous.tree) + b"/" if previous else b""
-    known = previous.seen if previous else {}
-    make_folders(target[:-1], stamps)
-
-    def freeze(path: bytes) -> Stamp | str | None:
-        if known.get(path) == stamps[path]:
-            try:
-                link_or_copy(old + path, target + path)
-            except FileNotFoundError:
-                pass  # an image that somebody thinned out is copied afresh
-            else:
-                return stamps[path]
-        return _copy_still(source + path, target + path)
-
+    make_folders(os.fsencode(tree), stamps)
     paths = sorted(stamps)
+    with ExitStack() as stack:
+        there, here = (stack.enter_context(standing_in(os.fsencode(p))) for p in (workspace, tree))
+        old: int | None = None
+        if previous:
+            with suppress(FileNotFoundError):  # an image that somebody removed
+                old = stack.enter_context(standing_in(os.fsencode(previous.tree)))
+        known = previous.seen if previous and old is not None else {}
+
+        def freeze(path: bytes) -> Stamp | str | None:
+            if known.get(path) == stamps[path]:
+                with suppress(FileNotFoundError):  # or thinned out
+                    link_or_copy(path, path, source_in=old, target_in=here)
+                    return stamps[path]
+            return _copy_still(path, there, here)
+
+        outcomes = in_parallel(freeze, paths)
     seen: Manifest = {}
     notes = Notes()
-    for path, outcome in zip(paths, in_parallel(freeze, paths), strict=True):
+    for path, outcome in zip(paths, outcomes, strict=True):
         if isinstance(outcome, str):
             notes.left_out(path, outcome)
         elif outcome:
@@ -263,18 +267,18 @@ def _freeze(
     return seen, notes.sentences()
 
 
-def _copy_still(source: bytes, target: bytes) -> Stamp | str | None:
+def _copy_still(path: bytes, source_in: int, target_in: int) -> Stamp | str | None:
     """Copy a file of the user at a moment when it holds still; gives its stamp at that moment."""
     for _ in range(_TRIES):
         try:
-            before = stamp_of(os.lstat(source))
+            before = stamp_of(os.lstat(path, dir_fd=source_in))
             if stat.S_ISLNK(before[0]):
-                os.symlink(os.readlink(source), target)
-                os.utime(target, ns=(before[2], before[2]), follow_symlinks=False)
+                leads_to = os.readlink(path, dir_fd=source_in)
+                copy_link(leads_to, path, before, target_in=target_in)
                 return before
             if not stat.S_ISREG(before[0]):
                 return "something else took its place while it was copied"
-            reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            reading = os.open(path, _READING, dir_fd=source_in)
         except (FileNotFoundError, NotADirectoryError):
             return None  # deleted since it was listed
         except PermissionError:
@@ -285,13 +289,14 @@ def _copy_still(source: bytes, target: bytes) -> Stamp | str | None:
             continue  # a file that became a link since it was looked at, or the other way round
         try:
             if stamp_of(os.fstat(reading)) == before:
-                copy_open_file(reading, target, before, frozen_mode(before[0]))
+                mode = frozen_mode(before[0])
+                copy_open_file(reading, path, before, mode, target_in=target_in)
                 if stamp_of(os.fstat(reading)) == before:
                     return before
-                os.unlink(target)
+                os.unlink(path, dir_fd=target_in)
         finally:
             os.close(reading)
-    raise SandboxError(f"'{shown(source)}' keeps changing; stop what writes to it and try again")
+    raise SandboxError(f"'{shown(path)}' keeps changing; stop what writes to it and try again")
 
 
 def _keep_index(repository: Repository | None, target: Path) -> None:

@@ -119,20 +119,24 @@ def newest_change(stamps: Iterable[Stamp]) -> int:
     return max((stamp[3] for stamp in stamps), default=0)
 
 
-def settle(folder: Path, newest: int) -> None:
+def settle(folder: Path, newest: int) -> bool:
     """Wait until the disk's clock has moved past ``newest``, a few milliseconds at most.
 
     Timestamps move in ticks; an edit within the tick of the stamp would leave the stamp as it is.
+    Tells whether a folder of this disk shows by its own stamp that a name came or went: some
+    network disks do not.
     """
     descriptor, name = tempfile.mkstemp(prefix=".settle-", dir=folder)
     pause = threading.Event()
     try:
         while True:
             os.utime(descriptor)
-            ahead = newest - os.fstat(descriptor).st_ctime_ns
+            now = os.fstat(descriptor).st_ctime_ns
+            ahead = newest - now
             if ahead < 0 or ahead > _COARSEST_CLOCK_NS:  # a clock set back is not waited for
-                return
+                break
             pause.wait(_PAUSE_S)
     finally:
         os.close(descriptor)
         Path(name).unlink()
+    return newest < now <= folder.stat().st_ctime_ns

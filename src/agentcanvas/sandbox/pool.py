@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import os
 import secrets
-import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,12 +28,13 @@ _GROWING = ".growing-"
 
 
 class _Record(msgspec.Struct, frozen=True):
-    """What is known, as it is kept on disk: the paths, and for each of them in order the rest."""
+    """What is known, as it is kept on disk: names, and for each of them in order the rest."""
 
     paths: bytes
     filled: bytes
     came_from: bytes
-    sound: bytes
+    folders: tuple[bytes, bytes]
+    input_folders: tuple[bytes, bytes]
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,9 @@ class Pooled:
     """What is known about trees: see ``filling.refill_work`` and ``filling.refill_input``."""
 
     filled: Manifest
+    folders: Manifest
     came_from: Manifest
-    sound: Mapping[bytes, int]
+    input_folders: Manifest
 
 
 def pool_folder(workspace: Path) -> Path:
@@ -113,20 +114,36 @@ def take_from_pool(workspace: Path, paths: SandboxPaths) -> Pooled | None:
 
 def _encoded(pooled: Pooled) -> bytes:
     paths = list(pooled.filled)
-    inodes = struct.pack(f"<{len(paths)}Q", *(pooled.sound.get(path, 0) for path in paths))
-    filled, came_from = (packed(each, paths) for each in (pooled.filled, pooled.came_from))
-    return msgspec.msgpack.encode(_Record(b"\0".join(paths), filled, came_from, inodes))
+    record = _Record(
+        _joined(paths),
+        packed(pooled.filled, paths),
+        packed(pooled.came_from, paths),
+        _with_names(pooled.folders),
+        _with_names(pooled.input_folders),
+    )
+    return msgspec.msgpack.encode(record)
 
 
 def _decoded(data: bytes) -> Pooled:
     record = msgspec.msgpack.decode(data, type=_Record)
-    paths = record.paths.split(b"\0") if record.paths else []
-    inodes = (inode for (inode,) in struct.iter_unpack("<Q", record.sound))
-    return Pooled(
-        unpacked(record.filled, paths),
-        unpacked(record.came_from, paths),
-        dict(zip(paths, inodes, strict=True)),
+    paths = _parted(record.paths)
+    folders, input_folders = (
+        unpacked(stamps, _parted(names)) for names, stamps in (record.folders, record.input_folders)
     )
+    filled, came_from = unpacked(record.filled, paths), unpacked(record.came_from, paths)
+    return Pooled(filled, folders, came_from, input_folders)
+
+
+def _with_names(manifest: Manifest) -> tuple[bytes, bytes]:
+    return _joined(manifest), packed(manifest, manifest)
+
+
+def _joined(names: Iterable[bytes]) -> bytes:
+    return b"\0".join(names)
+
+
+def _parted(names: bytes) -> list[bytes]:
+    return names.split(b"\0") if names else []
 
 
 def _drop(paths: SandboxPaths, claimed: Path) -> None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence, Set
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -22,8 +21,9 @@ from agentcanvas.sandbox.filling import (
     link_input,
     refill_input,
     refill_work,
-    sound_input,
+    sound_folders,
 )
+from agentcanvas.sandbox.folders import stamp_folders
 from agentcanvas.sandbox.generation import Generation, load_generation, told
 from agentcanvas.sandbox.globs import checked_glob, covered, is_plain
 from agentcanvas.sandbox.manifest import Manifest, newest_change, settle
@@ -43,15 +43,20 @@ class _Record(msgspec.Struct, frozen=True):
 
     base: int
     filled: dict[bytes, tuple[int, int, int, int, int]]
+    folders: dict[bytes, tuple[int, int, int, int, int]] = {}
 
 
 @dataclass(frozen=True)
 class Sandbox:
-    """A prepared sandbox; ``filled`` are the stamps of work/ right after it was filled."""
+    """A prepared sandbox; ``filled`` are the stamps of work/ right after it was filled.
+
+    ``folders`` are those of its folders, and empty where the disk does not keep such stamps.
+    """
 
     paths: SandboxPaths
     base: Generation
     filled: Manifest
+    folders: Manifest = field(default_factory=dict)
 
     @property
     def work_dir(self) -> Path:
@@ -84,7 +89,7 @@ async def open_sandbox(workspace: Path, run_id: str, agent_id: str) -> Sandbox:
     except (OSError, msgspec.DecodeError) as error:
         raise SandboxError(f"Agent '{agent_id}' has no sandbox in {run_id}: {error}") from error
     base = await load_generation(workspace, run_id, record.base)
-    return Sandbox(paths, base, record.filled)
+    return Sandbox(paths, base, record.filled, record.folders)
 
 
 async def restore_work(sandbox: Sandbox, base: Generation | None = None) -> Sandbox:
@@ -130,7 +135,7 @@ async def _bytes_of(path: Path) -> bytes:
 
 
 def _prepare(base: Generation, agent_id: str, files: Sequence[str | bytes] | None) -> Sandbox:
-    chosen = sorted(base.seen) if files is None else _named(base, files)
+    chosen = None if files is None else _named(base, files)
     try:
         paths = claim_sandbox_paths(base.workspace, base.run_id, agent_id)
         if paths.record.exists():
@@ -141,13 +146,12 @@ def _prepare(base: Generation, agent_id: str, files: Sequence[str | bytes] | Non
             folder.mkdir(exist_ok=True)
         try:
             _remove_trees(paths)  # a half-made one
-            filled = _recycled(base, paths) if files is None else None
+            filled = _recycled(base, paths) if chosen is None else None
             if filled is None:
+                chosen = sorted(base.seen) if chosen is None else chosen
                 link_input(base, chosen, paths.input_dir)
                 filled = fill_work(base, chosen, paths.work_dir)
-            # From here on every edit in work/ shows in a ctime.
-            settle(paths.root, newest_change(filled.values()))
-            return _recorded(Sandbox(paths, base, filled))
+            return _recorded(_at_rest(Sandbox(paths, base, filled)))
         except OSError:
             _remove_trees(paths)  # so that half a copy does not keep a full disk full
             raise
@@ -170,18 +174,28 @@ def _recycled(base: Generation, paths: SandboxPaths) -> Manifest | None:
     wanted = base.seen.keys()
     came_from = pooled.came_from
     try:
-        with ThreadPoolExecutor(1) as beside:  # mostly waiting for the disk, each for itself
-            linking = beside.submit(
-                refill_input, base, wanted, paths.input_dir, sound=pooled.sound, came_from=came_from
-            )
-            filled = refill_work(
-                base, wanted, paths.work_dir, filled=pooled.filled, came_from=came_from
-            )
-            linking.result()
+        refill_input(
+            base, wanted, paths.input_dir, folders=pooled.input_folders, came_from=came_from
+        )
+        return refill_work(
+            base,
+            wanted,
+            paths.work_dir,
+            filled=pooled.filled,
+            folders=pooled.folders,
+            came_from=came_from,
+        )
     except OSError:
         _remove_trees(paths)
         return None
-    return filled
+
+
+def _at_rest(sandbox: Sandbox) -> Sandbox:
+    """Stamp the folders, too, and wait until every edit in work/ from here on shows in a ctime."""
+    folders = stamp_folders(sandbox.work_dir, sandbox.filled)
+    newest = max(newest_change(sandbox.filled.values()), newest_change(folders.values()))
+    tells = settle(sandbox.paths.root, newest)
+    return replace(sandbox, folders=folders if tells else {})
 
 
 def _retire(sandbox: Sandbox) -> bool:
@@ -194,8 +208,9 @@ def _retire(sandbox: Sandbox) -> bool:
         if sandbox.is_whole and paths.work_dir.is_dir() and paths.input_dir.is_dir():
             for path in (b".git", *base.not_compared):
                 remove_path(paths.work_dir / os.fsdecode(path))
-            sound = sound_input(base, paths.input_dir)
-            kept = put_into_pool(base.workspace, paths, Pooled(sandbox.filled, base.seen, sound))
+            sound = sound_folders(base, paths.input_dir)
+            pooled = Pooled(sandbox.filled, sandbox.folders, base.seen, sound)
+            kept = put_into_pool(base.workspace, paths, pooled)
         for part in parts_of(paths):
             remove_path(part)
     except OSError as error:
@@ -222,7 +237,7 @@ def _named(base: Generation, files: Sequence[str | bytes]) -> list[bytes]:
 
 def _recorded(sandbox: Sandbox) -> Sandbox:
     base = sandbox.base
-    record = msgspec.msgpack.encode(_Record(base.number, sandbox.filled))
+    record = msgspec.msgpack.encode(_Record(base.number, sandbox.filled, sandbox.folders))
     growing = sandbox.paths.record.with_suffix(".growing")
     growing.write_bytes(record)
     growing.rename(sandbox.paths.record)
@@ -238,12 +253,16 @@ def _restore(sandbox: Sandbox, base: Generation) -> Sandbox:
     try:
         paths.record.unlink(missing_ok=True)  # until it is whole again
         filled = refill_work(
-            base, wanted, paths.work_dir, filled=sandbox.filled, came_from=came_from
+            base,
+            wanted,
+            paths.work_dir,
+            filled=sandbox.filled,
+            folders=sandbox.folders,
+            came_from=came_from,
         )
         if base is not sandbox.base:
-            sound = sound_input(sandbox.base, paths.input_dir)
-            refill_input(base, wanted, paths.input_dir, sound=sound, came_from=came_from)
-        settle(paths.root, newest_change(filled.values()))
-        return _recorded(replace(sandbox, base=base, filled=filled))
+            sound = sound_folders(sandbox.base, paths.input_dir)
+            refill_input(base, wanted, paths.input_dir, folders=sound, came_from=came_from)
+        return _recorded(_at_rest(replace(sandbox, base=base, filled=filled)))
     except OSError as error:
         raise SandboxError(f"work/ could not be taken back: {told(error)}") from error

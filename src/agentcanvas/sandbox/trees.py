@@ -4,7 +4,7 @@
 way for all disks. Which files, and what they are for, is the caller's matter.
 """
 
-# ruff: noqa: PTH101, PTH103, PTH108, PTH112, PTH114, PTH115, PTH208, PTH211 -- paths are bytes here; pathlib has only text
+# ruff: noqa: PTH101, PTH103, PTH108, PTH112, PTH114, PTH208 -- paths are bytes here; pathlib has only text
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
+from agentcanvas.sandbox.folders import folders_of
 from agentcanvas.sandbox.manifest import Manifest, Stamp, entries_of, stamp_of
 
 _T = TypeVar("_T")
@@ -47,17 +49,23 @@ def working_mode(mode: int) -> int:
     return (mode & 0o777) | 0o600
 
 
+@contextmanager
+def standing_in(folder: bytes) -> Iterator[int]:
+    """Open a folder for names to be looked up from, instead of from the root for each."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def make_folders(root: bytes, paths: Iterable[bytes]) -> None:
     """Make ``root`` and every folder that the paths need."""
     os.makedirs(root, exist_ok=True)
-    made = {b""}
-    for path in paths:
-        folder = path.rpartition(b"/")[0]
-        if folder not in made:
-            os.makedirs(root + b"/" + folder, exist_ok=True)
-            while folder and folder not in made:
-                made.add(folder)
-                folder = folder.rpartition(b"/")[0]
+    with standing_in(root) as top:
+        for folder in sorted(folders_of(paths)):  # so that a folder comes before what is in it
+            with suppress(FileExistsError):
+                os.mkdir(folder, dir_fd=top)
 
 
 def in_parallel(work: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
@@ -70,29 +78,44 @@ def in_parallel(work: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
         return [result for results in done for result in results]
 
 
-def copy_file(source: bytes, target: bytes, like: Stamp, mode: int) -> Stamp:
+def copy_file(
+    source: bytes,
+    target: bytes,
+    like: Stamp,
+    mode: int,
+    *,
+    source_in: int | None = None,
+    target_in: int | None = None,
+) -> Stamp:
     """Copy a file or link that has the stamp ``like``, with its mtime; gives the copy's stamp.
 
-    The target must not exist, and the source must not change meanwhile.
+    The target must not exist, and the source must not change meanwhile. Names are looked up in the
+    folders that ``source_in`` and ``target_in`` are descriptors of.
     """
     if stat.S_ISLNK(like[0]):
-        return _copy_link(os.readlink(source), target, like)
-    reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        return copy_link(os.readlink(source, dir_fd=source_in), target, like, target_in=target_in)
+    reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=source_in)
     try:
-        return copy_open_file(reading, target, like, mode)
+        return copy_open_file(reading, target, like, mode, target_in=target_in)
     finally:
         os.close(reading)
 
 
-def _copy_link(leads_to: bytes, target: bytes, like: Stamp) -> Stamp:
-    os.symlink(leads_to, target)
-    os.utime(target, ns=(like[2], like[2]), follow_symlinks=False)
-    return stamp_of(os.lstat(target))
+def copy_link(
+    leads_to: bytes, target: bytes, like: Stamp, *, target_in: int | None = None
+) -> Stamp:
+    """Make a link; otherwise as ``copy_file``."""
+    os.symlink(leads_to, target, dir_fd=target_in)
+    os.utime(target, ns=(like[2], like[2]), dir_fd=target_in, follow_symlinks=False)
+    return stamp_of(os.lstat(target, dir_fd=target_in))
 
 
-def copy_open_file(reading: int, target: bytes, like: Stamp, mode: int) -> Stamp:
+def copy_open_file(
+    reading: int, target: bytes, like: Stamp, mode: int, *, target_in: int | None = None
+) -> Stamp:
     """Copy from a descriptor; otherwise as ``copy_file``."""
-    writing = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    writing = os.open(target, flags, mode, dir_fd=target_in)
     try:
         _copy_bytes(reading, writing, like[1])
         os.utime(writing, ns=(like[2], like[2]))
@@ -143,15 +166,18 @@ def _copy_range(reading: int, writing: int, left: int) -> None:
             left -= os.write(writing, block)
 
 
-def link_or_copy(source: bytes, target: bytes) -> None:
+def link_or_copy(
+    source: bytes, target: bytes, *, source_in: int | None = None, target_in: int | None = None
+) -> None:
     """Give a frozen file a second name, or a copy where the disk has no more links to give."""
     try:
-        os.link(source, target, follow_symlinks=False)
+        os.link(source, target, src_dir_fd=source_in, dst_dir_fd=target_in, follow_symlinks=False)
     except OSError as error:
         if error.errno not in _CANNOT_LINK:
             raise
-        like = stamp_of(os.lstat(source))
-        copy_file(source, target, like, stat.S_IMODE(like[0]))
+        like = stamp_of(os.lstat(source, dir_fd=source_in))
+        mode = stat.S_IMODE(like[0])
+        copy_file(source, target, like, mode, source_in=source_in, target_in=target_in)
 
 
 def files_below(root: bytes) -> Manifest:
@@ -179,12 +205,13 @@ def copy_tree(source: Path, target: Path) -> None:
     stamps = files_below(old)
     paths = [p for p, stamp in stamps.items() if stat.S_ISREG(stamp[0]) or stat.S_ISLNK(stamp[0])]
     make_folders(new, paths)
+    with standing_in(old) as there, standing_in(new) as here:
 
-    def copy(path: bytes) -> None:
-        like = stamps[path]
-        copy_file(old + b"/" + path, new + b"/" + path, like, working_mode(like[0]))
+        def copy(path: bytes) -> None:
+            like = stamps[path]
+            copy_file(path, path, like, working_mode(like[0]), source_in=there, target_in=here)
 
-    in_parallel(copy, paths)
+        in_parallel(copy, paths)
 
 
 def shares_blocks(folder: Path) -> bool:
