@@ -21,9 +21,10 @@ from agentcanvas.protocol.records import TranscriptEvent
 from agentcanvas.runs import events as e
 from agentcanvas.runs.office import RunSummary
 from agentcanvas.runs.state import RunStatus, fold
+from agentcanvas.web import guard
 
 STARTED_MS = 1_794_838_920_000
-POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
+POLICY = guard.HEADERS["content-security-policy"]
 
 
 class CannedServer(ThreadingHTTPServer):

@@ -33,9 +33,9 @@ _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _TOKEN = "token"  # noqa: S105 - the name of a field
 _BEARER = "bearer"
 
-_HEADERS = {
+HEADERS = {
     "content-security-policy": (
-        "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+        "default-src 'self'; script-src 'self'; style-src 'self'; "
         "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; worker-src 'self'; "
         "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
     ),
@@ -87,7 +87,7 @@ class Guard:
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
+                for name, value in HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
