@@ -9,8 +9,8 @@ interface Live {
 }
 
 export function connect(tell: (told: Told) => void): Live {
-  if (typeof SharedWorker === "undefined") return alone(tell);
-  const worker = new SharedWorker(new URL("./worker.ts", import.meta.url), { type: "module", name: "agentcanvas" });
+  const worker = shared();
+  if (worker === null) return alone(tell);
   let isAlone: Live | null = null;
   worker.onerror = () => {
     // A policy or a private window forbids it.
@@ -31,6 +31,16 @@ export function connect(tell: (told: Told) => void): Live {
       else worker.port.postMessage("retry");
     },
   };
+}
+
+/** None where the browser has no such thing, or its settings forbid it. */
+function shared(): SharedWorker | null {
+  if (typeof SharedWorker === "undefined") return null;
+  try {
+    return new SharedWorker(new URL("./worker.ts", import.meta.url), { type: "module", name: "agentcanvas" });
+  } catch {
+    return null;
+  }
 }
 
 function alone(tell: (told: Told) => void): Live {

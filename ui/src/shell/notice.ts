@@ -25,14 +25,30 @@ export function useNotice(): void {
     const before = known.current;
     known.current = new Set(asks.map((ask) => ask.ask_id));
     const fresh = before === null ? [] : asks.filter((ask) => !before.has(ask.ask_id));
-    if (!usePrefs.getState().notify || !document.hidden || Notification.permission !== "granted") return;
-    for (const ask of fresh) {
-      const shown = new Notification(t("notify.title"), { body: titleOf(ask.text, ask.scope), tag: ask.ask_id });
-      shown.onclick = () => {
-        window.focus();
-        go({ view: "inbox", run: null });
-        shown.close();
-      };
-    }
+    if (!usePrefs.getState().notify || !document.hidden || !canNotify()) return;
+    for (const ask of fresh) notify(titleOf(ask.text, ask.scope), ask.ask_id);
   }, [asks]);
+}
+
+function canNotify(): boolean {
+  return typeof Notification !== "undefined" && Notification.permission === "granted";
+}
+
+/** All tabs tell it under the same name, so that the desktop shows it once. */
+function notify(body: string, askId: string): void {
+  try {
+    const shown = new Notification(t("notify.title"), { body, tag: askId });
+    shown.onclick = () => {
+      window.focus();
+      go({ view: "inbox", run: null });
+      shown.close();
+    };
+  } catch {
+    // The browsers of some phones let no page do it; the title of the tab tells it as well.
+  }
+}
+
+/** Ask the browser for its permission; it wants to hear that from a press or a click. */
+export async function mayNotify(): Promise<boolean> {
+  return typeof Notification !== "undefined" && (await Notification.requestPermission()) === "granted";
 }

@@ -7,6 +7,7 @@ import { toast } from "../parts/toast.tsx";
 import { VIEWS } from "../views/index.ts";
 import { type Action, useActions } from "./actions.ts";
 import { useCurrentRun, useSummary } from "./current.ts";
+import { mayNotify } from "./notice.ts";
 import { LANGUAGES, type Language, THEMES, usePrefs } from "./prefs.ts";
 import { go } from "./route.ts";
 import { useShell } from "./state.ts";
@@ -76,8 +77,8 @@ export function usePageActions(): void {
         run: () => {
           if (notify) choose({ notify: false });
           else {
-            void Notification.requestPermission().then((answer) => {
-              if (answer === "granted") choose({ notify: true });
+            void mayNotify().then((may) => {
+              if (may) choose({ notify: true });
               else toast(t("notify.refused"), { tone: "warn" });
             });
           }
