@@ -11,9 +11,11 @@ import anyio
 import pytest
 from msgspec import UNSET
 
-from agentcanvas.agents.host import Host, Member
+from agentcanvas.agents.host import Host
+from agentcanvas.agents.orders import Member
 from agentcanvas.agents.runtime import UNSTAMPED, Emit, Turn, TurnResult, answered
 from agentcanvas.clock import VirtualClock
+from agentcanvas.errors import StoreFull
 from agentcanvas.hub.brokers.embedded import EmbeddedBroker
 from agentcanvas.hub.client import Connection, Conversation, Delivery
 from agentcanvas.hub.guard import Principal, PrincipalKind
@@ -226,6 +228,59 @@ async def test_a_long_turn_tells_how_it_gets_on_every_30_s_after_two_minutes(
             assert not conversation.arrived
         held.go_on.set()
         assert (await ended(await anext(conversation)))[0] is Kind.TASK_COMPLETE
+
+
+class Hindered:
+    """A connection over which the first message of some kinds cannot be sent: a full disk, say."""
+
+    def __init__(self, connection: Connection, *kinds: Kind) -> None:
+        self._send = connection.send
+        self.to_refuse = list(kinds)
+        self.sent: list[Kind] = []
+
+    async def __call__(self, envelope: Envelope, **more: Any) -> Any:
+        if envelope.kind in self.to_refuse:
+            self.to_refuse.remove(envelope.kind)
+            raise StoreFull("The disk is full.")
+        self.sent.append(envelope.kind)
+        return await self._send(envelope, **more)
+
+
+@pytest.mark.req("H8", "D28")
+async def test_a_turn_goes_on_although_nobody_can_be_told_how(
+    office: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hindered: list[Hindered] = []
+    over = Connection.over
+
+    @asynccontextmanager
+    async def hindering(*arguments: Any) -> AsyncIterator[Connection]:
+        async with over(*arguments) as connection:
+            hindered.append(
+                Hindered(connection, Kind.TASK_PROGRESS, Kind.TASK_ACCEPT, Kind.HEARTBEAT)
+            )
+            monkeypatch.setattr(connection, "send", hindered[0])
+            yield connection
+
+    monkeypatch.setattr(Connection, "over", hindering)
+    held = Held()
+    async with (
+        at_work(office, tmp_path, held, silent_s=None),
+        office.converse(office.task()) as conversation,
+    ):
+        await held.begun.wait()
+        await office.clock.advance(200)
+        assert hindered[0].to_refuse == []
+        # Not taken over at first, the task came again: that is no other task, and it was accepted.
+        assert hindered[0].sent.count(Kind.TASK_ACCEPT) == 1
+        assert hindered[0].sent.count(Kind.TASK_PROGRESS) == 2
+        held.go_on.set()
+        while (said := await next_of(conversation)).envelope.kind is not Kind.TASK_COMPLETE:
+            assert said.envelope.kind in (Kind.TASK_ACCEPT, Kind.TASK_PROGRESS)
+    assert len(held.turns) == 1
+    assert await office.store.read(
+        lambda look: look.one("SELECT count(*) FROM hub_letters WHERE state = 0")
+    ) == (0,)
 
 
 @pytest.mark.req("L1")

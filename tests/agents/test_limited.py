@@ -116,7 +116,7 @@ class Told:
     def __init__(self) -> None:
         self.all: list[Progress] = []
 
-    async def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: Progress) -> None:
         self.all.append(progress)
 
 

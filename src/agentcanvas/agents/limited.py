@@ -7,11 +7,9 @@ a ``grace_s``, so that this one is only the net below it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
 import anyio
-import anyio.abc
 from msgspec import UNSET, Struct, structs
 
 from agentcanvas.agents.runtime import Emit, Outcome, Runtime, Turn, TurnResult, failed
@@ -42,8 +40,8 @@ class Progress(Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
 
 
-Report = Callable[[Progress], Awaitable[None]]
-Reporting = Callable[["_Seen", Report], Coroutine[Any, Any, None]]
+Report = Callable[[Progress], object]
+"""Is told how a turn gets on; it must not wait, and what it does about it is its own matter."""
 
 
 class Limited:
@@ -68,46 +66,31 @@ class Limited:
         """Run a turn until it ends or a limit ends it."""
         seen = _Seen(self._clock, turn, emit)
         result: TurnResult | None = None
-        raised: Exception | None = None
-        async with anyio.create_task_group() as tasks:
-            watch = _Watch(self._clock, seen, tasks, self._grace_s)
+        with anyio.CancelScope() as scope:
+            watch = _Watch(self._clock, seen, scope, self._grace_s)
             if turn.timeout_s is not None:
                 watch.for_the_end(turn.timeout_s)
             if turn.silent_s is not None:
                 watch.for_silence(turn.silent_s)
             if self._progress is not None:
-                watch.for_long_turns(self._limits.progress_after_s, self._report, self._progress)
+                watch.for_long_turns(self._limits, self._progress)
             try:
                 result = await self._runtime.run(turn, seen)
-            except Exception as error:  # noqa: BLE001  # raised again below, outside the task group
-                raised = error
             finally:
                 watch.end()
-        if raised is not None:
-            raise raised
         # A turn that made it while the limit was ending it has made it.
         return result or seen.stopped()
-
-    async def _report(self, seen: _Seen, progress: Report) -> None:
-        moment = seen.started + self._limits.progress_after_s
-        while True:
-            await self._clock.sleep_until(moment)
-            await progress(seen.progress())
-            moment += self._limits.progress_every_s
 
 
 class _Watch:
     """The limits of one turn as timers: most turns end long before any of them."""
 
-    def __init__(
-        self, clock: Clock, seen: _Seen, tasks: anyio.abc.TaskGroup, grace_s: float
-    ) -> None:
+    def __init__(self, clock: Clock, seen: _Seen, scope: anyio.CancelScope, grace_s: float) -> None:
         self._clock = clock
         self._seen = seen
-        self._tasks = tasks
+        self._scope = scope
         self._grace_s = grace_s
         self._timers: dict[str, Timer] = {}
-        self._is_reporting = False
 
     def for_the_end(self, limit_s: float) -> None:
         moment = self._seen.started + limit_s + self._grace_s
@@ -124,25 +107,27 @@ class _Watch:
 
         self._set("silence", heard + limit_s + self._grace_s, look)
 
-    def for_long_turns(self, after_s: float, report: Reporting, progress: Report) -> None:
-        def begin() -> None:
-            self._is_reporting = True
-            self._tasks.start_soon(report, self._seen, progress)
+    def for_long_turns(self, limits: TaskLimits, report: Report) -> None:
+        moment = self._seen.started + limits.progress_after_s
 
-        self._set("progress", self._seen.started + after_s, begin)
+        def tell() -> None:
+            nonlocal moment
+            moment += limits.progress_every_s
+            self._set("progress", moment, tell)
+            report(self._seen.progress())
+
+        self._set("progress", moment, tell)
 
     def end(self) -> None:
         for timer in self._timers.values():
             timer.cancel()
-        if self._is_reporting:
-            self._tasks.cancel_scope.cancel()
 
     def _set(self, name: str, moment: float, ring: Callable[[], None]) -> None:
         self._timers[name] = ring_at(self._clock, moment, ring)
 
     def _reach(self, limit: Outcome) -> None:
         self._seen.reached = limit
-        self._tasks.cancel_scope.cancel()
+        self._scope.cancel()
 
 
 class _Seen:

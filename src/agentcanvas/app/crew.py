@@ -14,9 +14,11 @@ from typing import Any
 
 import anyio
 
+from agentcanvas.agents.asking import asker
 from agentcanvas.agents.cassette import Recording, Replaying, Tape, tape_folder
 from agentcanvas.agents.cli.runtime import CliRuntime
-from agentcanvas.agents.host import Host, Member, asker
+from agentcanvas.agents.host import Host
+from agentcanvas.agents.orders import Member
 from agentcanvas.agents.runtime import Runtime
 from agentcanvas.agents.runtimes.command import CommandRuntime
 from agentcanvas.agents.runtimes.human import HumanRuntime

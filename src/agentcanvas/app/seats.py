@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agentcanvas.agents.asking import asker
 from agentcanvas.agents.cli.adapter import Server
-from agentcanvas.agents.host import asker
 from agentcanvas.agents.member_tools import PATIENCE_S, MemberTools
 from agentcanvas.agents.runtime import Emit, Runtime, Turn, TurnResult
 from agentcanvas.agents.way_out import WayOut

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from agentcanvas.agents.cli.adapter import Reader
@@ -12,8 +13,8 @@ LONGEST_LINE = 8 * 1024 * 1024
 _SHOWN = 2_000
 
 
-class JsonReader(Reader):
-    """A stream of JSON objects, one a line; ``read`` says whether it knew one."""
+class JsonReader(Reader, ABC):
+    """A stream of JSON objects, one a line; each CLI reads its own."""
 
     def line(self, text: str) -> None:
         """Take a line: an object, something with an object at its end, or neither."""
@@ -27,9 +28,9 @@ class JsonReader(Reader):
         if not self.read(message):
             self.heard.raw(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
+    @abstractmethod
     def read(self, message: dict[str, Any]) -> bool:
-        """Take one object."""
-        raise NotImplementedError
+        """Take one object; tell whether it is one that is known."""
 
     def stray(self, text: str) -> None:
         """Take what stood before an object on its line."""
