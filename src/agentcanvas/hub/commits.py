@@ -7,16 +7,17 @@ on disk, and before anybody is told, also when the caller has stopped waiting.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
-from typing import Any, Generic, TypeVar
+from itertools import accumulate, chain, groupby
+from threading import Lock
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import anyio
 
-from agentcanvas.errors import StoreClosed, StoreFull
+from agentcanvas.errors import AgentCanvasError, StoreClosed, StoreFull
 from agentcanvas.hub import intake, mailbox
 from agentcanvas.hub.broker import Outcome, Post, Receipt, Record
 from agentcanvas.hub.delivery import TOP_BAND, DeliveryRules
@@ -30,7 +31,7 @@ _PATIENCE_S = 0.1
 _SHORT = 64
 """Messages in a batch that urgent ones may have to wait for."""
 
-_WATCHFUL_S = 1.0
+_WATCHFUL_MS = 1000
 """For how long after an urgent message another one is expected."""
 
 
@@ -136,9 +137,39 @@ class _Recording(_Step[None]):
             mail.take_over_all(record.taken)
 
 
+_AnyStep: TypeAlias = _Recording | _Working | _Posting | _Taking
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Steps by the order they are done in; it is iterated in that order too."""
+
+    steps: list[_Recording | _Working] = field(default_factory=list)
+    postings: list[_Posting] = field(default_factory=list)
+    takings: list[_Taking] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.steps or self.postings or self.takings)
+
+    def __iter__(self) -> Iterator[_AnyStep]:
+        return chain(self.steps, self.postings, self.takings)
+
+    def add(self, step: _AnyStep) -> None:
+        """Let a step wait with its like."""
+        match step:
+            case _Posting():
+                self.postings.append(step)
+            case _Taking():
+                self.takings.append(step)
+            case _:
+                self.steps.append(step)
+
+
 class Commits:
     """Runs steps in order, as many as wait in one transaction of the store.
 
+    What goes together is chosen when the writer comes to it, not before: while one batch is on its
+    way to the disk the next one fills, and the writer need not wait for the loop to hand it over.
     ``apply`` is called on the event loop with what a part of the batch has changed.
     """
 
@@ -153,9 +184,14 @@ class Commits:
         self._rules = rules
         self._now_ms = now_ms
         self._apply = apply
-        self._steps: list[_Recording | _Working] = []
-        self._postings: list[_Posting] = []
-        self._takings: list[_Taking] = []
+        self._lock = Lock()
+        """Of what follows, down to ``_unfilled``: the writer's thread takes what waits."""
+        self._waiting = _Waiting()
+        self._in_hurry = False
+        """Whether any of them is not content to wait for company."""
+        self._unfilled = 0
+        """Batches that were handed to the store and have not been begun."""
+        self._on_way = 0
         self._wake = asyncio.Event()
         self._patience: asyncio.TimerHandle | None = None
         self._ended = asyncio.Event()
@@ -166,13 +202,13 @@ class Commits:
     def post(self, posts: Sequence[Post]) -> asyncio.Future[list[Outcome]]:
         """Keep messages."""
         step = _Posting(posts)
-        self._add(self._postings, step)
+        self._add(step)
         return step.promise
 
     def take_over(self, numbers: Sequence[int]) -> asyncio.Future[int]:
         """Acknowledge parcels."""
         step = _Taking(numbers)
-        self._add(self._takings, step)
+        self._add(step)
         return step.promise
 
     def work(
@@ -180,7 +216,7 @@ class Commits:
     ) -> asyncio.Future[T]:
         """Run any function on the mail, all of it or nothing; ``then`` on the loop, afterwards."""
         step = _Working(work, then)
-        self._add(self._steps, step)
+        self._add(step)
         return step.promise
 
     def record(self, record: Record, *, patient: bool = False) -> asyncio.Future[None]:
@@ -189,126 +225,145 @@ class Commits:
         What is ``patient`` waits a moment for others to share a commit with.
         """
         step = _Recording(record)
-        self._add(self._steps, step, patient=patient)
+        self._add(step, patient=patient)
         return step.promise
 
     async def run(self) -> None:
         """Write whatever comes, until closed; whoever is cancelled meanwhile, mail is not lost."""
         with anyio.CancelScope(shield=True):
             try:
-                while self._waiting or not self._closed:
+                while self._is_waited_for or not self._closed:
                     await self._wake.wait()
-                    while self._wake.is_set():
-                        self._wake.clear()
-                        if self._waiting:
-                            await self._write_what_waits()
+                    self._wake.clear()
+                    if self._in_hurry and not self._unfilled:
+                        await self._begin()
             finally:
                 self._ended.set()
 
     async def close(self) -> None:
         """Refuse what comes from now on; return when all that came is written."""
         self._closed = True
-        self._wake.set()
+        self._hurry()
         with anyio.CancelScope(shield=True):
             await self._ended.wait()
 
     @property
-    def _waiting(self) -> bool:
-        return bool(self._steps or self._postings or self._takings)
+    def _is_waited_for(self) -> bool:
+        return bool(self._on_way or self._waiting)
 
-    def _add(self, to: list[Any], step: _Step[Any], *, patient: bool = False) -> None:
+    def _add(self, step: _AnyStep, *, patient: bool = False) -> None:
         if self._closed:
             raise StoreClosed("The hub is closed; nothing more can be sent or acknowledged.")
-        to.append(step)
+        with self._lock:
+            self._waiting.add(step)
+            self._in_hurry |= not patient
         if not patient:
             self._wake.set()
         elif self._patience is None:
             loop = asyncio.get_running_loop()
-            self._patience = loop.call_later(_PATIENCE_S, self._wake.set)
+            self._patience = loop.call_later(_PATIENCE_S, self._hurry)
 
-    async def _write_what_waits(self) -> None:
-        steps, self._steps = self._steps, []
-        postings, takings = self._next()
+    def _hurry(self) -> None:
+        """Write what waits, patient or not."""
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
-        batch = _Batch(steps, postings, takings, self._rules, self._now_ms)
+        with self._lock:
+            self._in_hurry = bool(self._waiting)
+        self._wake.set()
+
+    async def _begin(self) -> None:
+        with self._lock:
+            self._unfilled += 1
+        self._on_way += 1
+        batch = _Batch(self._fill, self._rules, self._now_ms)
         try:
-            await self._store.transact(batch.run)
-        except Exception as error:  # noqa: BLE001 - handed to each caller, whatever it is
-            for step in (*steps, *postings, *takings):
-                step.error = copy(error)  # an exception grows a traceback wherever it is raised
+            written = await self._store.transact_soon(batch.run)
+        except AgentCanvasError as refusal:
+            self._end(batch, refusal)
         else:
+            written.add_done_callback(lambda done: self._end(batch, done.exception()))
+
+    def _end(self, batch: _Batch, error: BaseException | None) -> None:
+        """Take note of what a batch has changed, and tell those who wait for it."""
+        self._on_way -= 1
+        if error is None:
             for changes, then in batch.effects:
                 self._apply(changes)
                 if then is not None:
                     then()
-        for step in (*steps, *postings, *takings):
+        else:
+            for step in batch.filled():  # also when the writer has not come to it
+                step.error = copy(error)  # an exception grows a traceback wherever it is raised
+        for step in batch.filled():
             step.settle()
+        self._wake.set()
 
-    def _next(self) -> tuple[list[_Posting], list[_Taking]]:
-        """Choose what is written next: whatever waits, or what is urgent alone.
+    def _fill(self) -> _Waiting:
+        """Choose what goes into a batch, in the writer's thread: what waits, or what is urgent.
 
-        What is urgent then waits for the batch that is being written and not for a second one, and
-        while such mail keeps coming that batch is kept short. It goes ahead every other time at
-        most, so that a flood of it holds up nobody for long; of different bands, order was never
-        promised (D29).
+        What is urgent waits for the batch that is being written and not for a second one, and while
+        such mail keeps coming that batch is kept short. It goes ahead every other time at most, so
+        that a flood of it holds up nobody for long; of different bands, order was never promised
+        (D29).
         """
-        now = asyncio.get_running_loop().time()
-        urgent = [step for step in self._postings if step.is_urgent]
-        others = [step for step in self._postings if not step.is_urgent]
-        if urgent:
-            self._urgent_at = now
-        if urgent and others and not self._went_ahead:
-            self._went_ahead = True
-            self._postings = others
-            self._wake.set()
-            return urgent, []
-        self._went_ahead = False
-        postings, self._postings = self._postings, []
-        takings, self._takings = self._takings, []
-        if now - self._urgent_at < _WATCHFUL_S:
-            room = _SHORT
-            for index, step in enumerate(postings):
-                if room <= 0:
-                    postings, self._postings = postings[:index], postings[index:]
-                    self._wake.set()
-                    break
-                room -= len(step.posts)
-        return postings, takings
+        with self._lock:
+            self._unfilled -= 1
+            chosen, self._waiting = self._waiting, _Waiting()
+            left = self._waiting
+            now = self._now_ms()
+            urgent = [step for step in chosen.postings if step.is_urgent]
+            if urgent:
+                self._urgent_at = now
+            self._went_ahead = 0 < len(urgent) < len(chosen.postings) and not self._went_ahead
+            if self._went_ahead:
+                left.postings = [step for step in chosen.postings if not step.is_urgent]
+                left.takings, chosen.takings = chosen.takings, []
+                chosen.postings = urgent
+            elif now - self._urgent_at < _WATCHFUL_MS:
+                kept = _up_to(chosen.postings, _SHORT)
+                chosen.postings, left.postings = chosen.postings[:kept], chosen.postings[kept:]
+            self._in_hurry = bool(left)
+            return chosen
+
+
+def _up_to(postings: Sequence[_Posting], most: int) -> int:
+    """Return how many of these have at least ``most`` messages together."""
+    total = accumulate(len(step.posts) for step in postings)
+    return next((index for index, so_far in enumerate(total, 1) if so_far >= most), len(postings))
 
 
 class _Batch:
     """What is done in one transaction; its effects are kept for afterwards."""
 
     def __init__(
-        self,
-        steps: Sequence[_Recording | _Working],
-        postings: Sequence[_Posting],
-        takings: Sequence[_Taking],
-        rules: DeliveryRules,
-        now_ms: Callable[[], int],
+        self, choose: Callable[[], _Waiting], rules: DeliveryRules, now_ms: Callable[[], int]
     ) -> None:
         self.effects: list[tuple[Changes, Callable[[], None] | None]] = []
-        self._steps = steps
-        self._postings = postings
-        self._takings = takings
+        self._choose = choose
+        self._chosen: _Waiting | None = None
         self._rules = rules
         self._now_ms = now_ms
 
+    def filled(self) -> _Waiting:
+        """Return what is in it; chosen when it is asked for the first time."""
+        if self._chosen is None:
+            self._chosen = self._choose()
+        return self._chosen
+
     def run(self, transaction: Transaction) -> None:
         """Do everything, in the writer's thread."""
-        now_ms = self._now_ms()
-        for kind, group in groupby(self._steps, key=type):
+        now_ms, chosen = self._now_ms(), self.filled()
+        for kind, group in groupby(chosen.steps, key=type):
             steps = list(group)
             if kind is _Recording and self._recorded(Mail(transaction, self._rules, now_ms), steps):
                 continue
             for step in steps:
                 self._work(Mail(transaction, self._rules, now_ms), step)
-        if self._postings:
-            self._post(Mail(transaction, self._rules, now_ms), self._postings)
-        if self._takings:
-            self._take_over(Mail(transaction, self._rules, now_ms))
+        if chosen.postings:
+            self._post(Mail(transaction, self._rules, now_ms), chosen.postings)
+        if chosen.takings:
+            self._take_over(Mail(transaction, self._rules, now_ms), chosen.takings)
 
     def _recorded(self, mail: Mail, steps: Sequence[Any]) -> bool:
         """Write records together; tell whether none of them has to be told apart from the rest."""
@@ -351,10 +406,10 @@ class _Batch:
             then = partial(step.then, step.result) if step.then else None
             self.effects.append((mail.changes, then))
 
-    def _take_over(self, mail: Mail) -> None:
-        numbers = [number for step in self._takings for number in step.numbers]
+    def _take_over(self, mail: Mail, steps: Sequence[_Taking]) -> None:
+        numbers = [number for step in steps for number in step.numbers]
         news = mail.take_over_all(numbers)
-        for step in self._takings:
+        for step in steps:
             step.result = sum(number in news for number in step.numbers)
             news.difference_update(step.numbers)
         self.effects.append((mail.changes, None))
