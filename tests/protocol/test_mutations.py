@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from agentcanvas.errors import AgentCanvasError, ProtocolError
-from agentcanvas.protocol.dialect import DialectName, Reading
+from agentcanvas.protocol.dialect import DialectName, Reading, detect
 from agentcanvas.protocol.dialects import DIALECTS, MAC, decode, encode
 from agentcanvas.protocol.envelope import from_json, to_json
 from agentcanvas.protocol.log import log_line
 from agentcanvas.protocol.rules import examine
+from agentcanvas.protocol.seal import is_plainly_unsigned
+from agentcanvas.protocol.seal.places import has, place_of
 from tests.protocol import mutations
 from tests.protocol.samples import packed
 
@@ -41,6 +45,7 @@ def hold(data: bytes) -> None:
     assert log_line(data, logged_at="now", processing_duration_ms=0).count(b"\n") == 0
     with contextlib.suppress(AgentCanvasError):
         MAC.route(data)
+    hold_the_short_ways(data, reading)
     if reading is None:
         return
     envelope = reading.envelope
@@ -51,6 +56,21 @@ def hold(data: bytes) -> None:
         arrived = DIALECTS[name].decode(encode(envelope, name))
         assert arrived.envelope.sender.id == envelope.sender.id
         assert arrived.envelope.id == envelope.id
+
+
+def hold_the_short_ways(data: bytes, reading: Reading | None) -> None:
+    """What the doors leave out for plain messages changes nothing for any."""
+    for name, dialect in DIALECTS.items():
+        plain = dialect.decode_plain(data)
+        if plain is not None:
+            assert reading is not None
+            assert detect(data) is name
+            assert (plain.envelope, plain.breaches) == (reading.envelope, reading.breaches)
+            assert plain.spelled in (b"", dialect.encode(plain.envelope))
+    if reading is not None and is_plainly_unsigned(data):
+        assert reading.envelope.signature is UNSET
+        message = json.loads(data)
+        assert not has(message, place_of(message).signature)
 
 
 @given(st.binary(max_size=200))

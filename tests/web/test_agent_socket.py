@@ -174,7 +174,7 @@ async def test_a_foreign_page_does_not_get_in(place: Place, origin: str) -> None
     [
         ("no JSON at all", "JSON"),
         ("[1, 2]", "a JSON object"),
-        ("{}", "the marks of none"),
+        ("{}", "no field tells it"),
         ('{"type": "TASK_REQUEST", "from": "a"}', "Missing required field"),
         ('{"ack": "m-1"}', "This is no word about messages"),
         ('{"ack": [1.5]}', "This is no word about messages"),

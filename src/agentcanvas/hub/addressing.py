@@ -56,19 +56,21 @@ class Addressing:
         guard.check_sender(principal, envelope, on_behalf_of)
         if self._limits.acp.security.require_permissions and not again:
             guard.check_permissions(principal, envelope)
-        noted = tuple(
-            self._redactor.text(each)
-            for each in (*breaches, *(str(breach) for breach in check_direction(envelope)))
-        )
+        noted: tuple[str, ...] = ()
+        if (direction := check_direction(envelope)) or breaches:
+            found = (*breaches, *(str(breach) for breach in direction))
+            noted = tuple(self._redactor.text(each) for each in found)
         try:
             post = self._routed(principal, envelope, origin, on_behalf_of, noted)
-            if any(self._redactor.finds(content) for content in _contents(post)):
+            contents = _contents(post)
+            if any(map(self._redactor.finds, contents)):
                 cleaned = self._redactor.envelope(envelope)
                 post = self._routed(principal, cleaned, origin, on_behalf_of, noted)
+                contents = _contents(post)
         except UnicodeEncodeError:
             sentence = f"The message {envelope.id!r} holds text that is not valid Unicode."
             raise InvalidMessage(sentence) from None
-        self._refuse_large(post)
+        self._refuse_large(post, contents)
         limited = principal.kind is PrincipalKind.AGENT and not guard.is_answer(envelope.kind)
         if limited and not again:
             recipients = [copy.recipient for copy in post.copies]
@@ -116,9 +118,9 @@ class Addressing:
             raise AgentNotFound(f"Agent not found: {envelope.sender.id}")
         return session
 
-    def _refuse_large(self, post: Post) -> None:
+    def _refuse_large(self, post: Post, contents: Sequence[bytes]) -> None:
         most = self._limits.message.size_bytes
-        for content in _contents(post):
+        for content in contents:
             if len(content) > most:
                 raise MessageTooLarge(
                     f"The message {post.envelope.id} has {len(content)} bytes, more than the "

@@ -19,15 +19,11 @@ from agentcanvas.protocol.reviews import ReviewResult
 from agentcanvas.protocol.values import Word
 from agentcanvas.store import Snapshot, Store, Transaction
 from agentcanvas.store.chain import GENESIS, first_break, link
+from agentcanvas.store.rows import Rows
 
 _LONGEST_WORD = 100
 _A_PAGE = 1_000
-_ROWS_A_STATEMENT = 128
-_INSERT_INTO = "INSERT INTO hub_audit (prev, entry, hash) VALUES "
-_INSERT = {
-    rows: _INSERT_INTO + ", ".join(["(?, ?, ?)"] * rows)
-    for rows in (1 << power for power in range(_ROWS_A_STATEMENT.bit_length()))
-}
+_rows = Rows("hub_audit", "prev", "entry", "hash")
 
 _RESPONSES = frozenset(
     {
@@ -139,12 +135,7 @@ def append(transaction: Transaction, entries: Iterable[AuditEntry]) -> None:
         sealed = link(previous, text)
         values += (previous, text, sealed)
         previous = sealed
-    done, rows = 0, _ROWS_A_STATEMENT
-    while done < len(values):
-        while rows * 3 > len(values) - done:
-            rows //= 2
-        transaction.execute(_INSERT[rows], values[done : done + rows * 3])
-        done += rows * 3
+    _rows.insert(transaction.execute, values)
 
 
 def note(

@@ -42,7 +42,8 @@ class Post(Struct, frozen=True, kw_only=True):
     """A message that may be delivered: by whom, in which session, and to whom.
 
     ``key`` and ``digest`` are fingerprints of the id and of the message as it was sent. A broadcast
-    has as many copies as there are recipients, and ``broadcast`` is its own event.
+    has as many copies as there are recipients, and ``broadcast`` is its own event. ``spelled`` is
+    the envelope in the dialect of its origin, where that is known.
     """
 
     envelope: Envelope
@@ -54,6 +55,7 @@ class Post(Struct, frozen=True, kw_only=True):
     broadcast: bytes | None = None
     on_behalf_of: OnBehalfOf | UnsetType = UNSET
     breaches: tuple[str, ...] = ()
+    spelled: bytes = b""
 
     @property
     def sender(self) -> str:
@@ -79,7 +81,8 @@ class Parcel(Struct, frozen=True):
     """A message on its way to its recipient.
 
     ``number`` is what it is acknowledged by. ``redelivered`` warns that the recipient may have seen
-    it before (D28); ``tries`` counts those that failed.
+    it before (D28); ``tries`` counts those that failed. ``spelled`` is the envelope in the dialect
+    of its origin, where that is at hand.
     """
 
     number: int
@@ -88,6 +91,7 @@ class Parcel(Struct, frozen=True):
     redelivered: bool = False
     tries: int = 0
     on_behalf_of: OnBehalfOf | UnsetType = UNSET
+    spelled: bytes = b""
 
 
 class Settlement(Enum):

@@ -278,7 +278,7 @@ class Commits:
         self._on_way += 1
         batch = _Batch(self._fill, self._rules, self._now_ms)
         try:
-            written = await self._store.transact_soon(batch.run)
+            written = await self._store.transact_soon(batch.run, at_once=True)
         except AgentCanvasError as refusal:
             self._end(batch, refusal)
         else:

@@ -23,6 +23,8 @@ from agentcanvas.protocol.seal import (
     SealPolicy,
     Unverified,
     Verified,
+    is_plainly_unsigned,
+    note_on_time,
     open_sealed,
     verify,
 )
@@ -76,6 +78,14 @@ class SealDoor:
         except Repeated:
             return verify(raw, self.keyring, now_ms=now_ms, dialect=dialect)
 
+    def needs_no_look(self, raw: bytes, sender: str) -> bool:
+        """Tell whether a message may be unsigned, and plainly is."""
+        return self.signatures.demand_on(sender) is Demand.ACCEPT and is_plainly_unsigned(raw)
+
+    def note_on(self, envelope: Envelope, now_ms: int) -> Unverified:
+        """Judge a message that needed no look; the same as ``open`` says of it."""
+        return Unverified(note_on_time(envelope.time, self._guard.window_ms, now_ms))
+
     def check_encryption(self, envelope: Envelope) -> None:
         """Hold a message to what its sender's payloads have to be."""
         demand = self.encryption.demand_on(envelope.sender.id)
@@ -89,11 +99,15 @@ class SealDoor:
 
 
 class Admitted(Struct, frozen=True):
-    """A message that may be handed to the hub, and what was noted about it on the way."""
+    """A message that may be handed to the hub, and what was noted about it on the way.
+
+    ``spelled`` is the message in its own dialect, where nothing has to be done to write it.
+    """
 
     envelope: Envelope
     breaches: tuple[str, ...] = ()
     signer: str | None = None
+    spelled: bytes = b""
 
 
 def admit(
@@ -108,16 +122,20 @@ def admit(
 ) -> Admitted:
     """Take a message in from the wire, or raise why not; ``decode`` reads its dialect."""
     check_size(len(raw), limits)
-    sealed = seal.open(raw, sender=sender, now_ms=now_ms, dialect=dialect)
+    sealed: Verified | Unverified | None = None
+    if not seal.needs_no_look(raw, sender):
+        sealed = seal.open(raw, sender=sender, now_ms=now_ms, dialect=dialect)
     reading = decode(raw)
     envelope = reading.envelope
     if envelope.verified_by is not UNSET:
         raise ProtocolError("Only the hub says who has verified a message; leave the field out.")
     seal.check_encryption(envelope)
     breaches = [str(breach) for breach in reading.breaches]
+    if sealed is None:
+        sealed = seal.note_on(envelope, now_ms)
     if isinstance(sealed, Verified):
         envelope = msgspec.structs.replace(envelope, verified_by=VERIFIED_BY_HUB)
         return Admitted(envelope, tuple(breaches), sealed.signer)
     if sealed.note:
         breaches.append(sealed.note)
-    return Admitted(envelope, tuple(breaches))
+    return Admitted(envelope, tuple(breaches), spelled=reading.spelled)

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Self
 
 import anyio
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from agentcanvas.clock import Clock
@@ -31,6 +32,7 @@ from agentcanvas.hub.background import beside
 from agentcanvas.hub.breakers import Breakers
 from agentcanvas.hub.broker import Broker, Inbox, Outcome, Parcel, Post, Receipt, Settlement
 from agentcanvas.hub.consent import Consent, Held, HeldState, refusal_of
+from agentcanvas.hub.doors import Admitted
 from agentcanvas.hub.events import OnBehalfOf
 from agentcanvas.hub.guard import Principal, PrincipalKind
 from agentcanvas.hub.intake import DEFAULT_SESSION
@@ -186,25 +188,25 @@ class Hub:
 
     async def send_all(self, principal: Principal, envelopes: Sequence[Envelope]) -> list[Outcome]:
         """Keep many messages, in order; return a receipt or a refusal for each."""
-        return await (await self.submit(principal, [(each, ()) for each in envelopes]))
+        return await (await self.submit(principal, [Admitted(each) for each in envelopes]))
 
     async def submit(
-        self, principal: Principal, messages: Sequence[tuple[Envelope, Sequence[str]]]
+        self, principal: Principal, messages: Sequence[Admitted]
     ) -> Awaitable[list[Outcome]]:
         """Check many messages and queue them; what comes back waits until they are on disk.
 
-        What is queued first is kept first, but for tasks that wait for a person. Beside each
-        message are the breaches that it was not refused for at the door.
+        What is queued first is kept first, but for tasks that wait for a person.
         """
         await self.hear(principal)
         outcomes: list[Outcome | asyncio.Future[Receipt] | None] = []
         posts: list[Post] = []
-        for envelope, breaches in messages:
+        for admitted in messages:
+            envelope = admitted.envelope
             try:
                 if envelope.kind in NOT_KEPT:
                     outcomes.append(await self.send(principal, envelope))
                     continue
-                post = await self.prepare(principal, envelope, breaches=breaches)
+                post = await self.prepare(principal, envelope, breaches=admitted.breaches)
             except AgentCanvasError as refusal:
                 if isinstance(refusal, PermissionDenied | ValidationError):
                     await self._note_refusal(principal, envelope, refusal)
@@ -214,6 +216,8 @@ class Hub:
                 sending = self._post_with_consent(principal, post, self.consent)
                 outcomes.append(asyncio.ensure_future(sending))
             else:
+                if admitted.spelled and post.envelope is envelope:
+                    post = msgspec.structs.replace(post, spelled=admitted.spelled)
                 posts.append(post)
                 outcomes.append(None)
         # A task of its own, so that it is queued in this order whoever waits for it.
@@ -394,9 +398,7 @@ class Link:
             if taken is not None:
                 await taken
 
-    async def submit(
-        self, messages: Sequence[tuple[Envelope, Sequence[str]]]
-    ) -> Awaitable[list[Outcome]]:
+    async def submit(self, messages: Sequence[Admitted]) -> Awaitable[list[Outcome]]:
         """Queue many messages, as ``Hub.submit`` does."""
         if self._closed:
             raise Disconnected(f"The connection of {self.principal.id} is closed.")

@@ -16,7 +16,8 @@ from agentcanvas.hub.events import OnBehalfOf
 from agentcanvas.hub.mailbox import Kept, Waiting
 from agentcanvas.protocol.envelope import Envelope
 
-Content = tuple[Envelope, OnBehalfOf | UnsetType]
+Content = tuple[Envelope, OnBehalfOf | UnsetType, bytes]
+"""A message, for whom it speaks, and how it is spelled in its own dialect, if that is at hand."""
 
 
 class Contents:
@@ -33,7 +34,8 @@ class Contents:
         """Hold a message if there is room."""
         if kept.size <= self._room:
             self._room -= kept.size
-            self._held[kept.letter.number] = ((kept.envelope, kept.on_behalf_of), kept.size)
+            content = (kept.envelope, kept.on_behalf_of, kept.spelled)
+            self._held[kept.letter.number] = (content, kept.size)
 
     def get(self, number: int) -> Content | None:
         """Return a letter's message if it is at hand."""
@@ -91,10 +93,9 @@ class LiveInbox:
             self._enter(letter, now)
 
     def add(self, kept: Kept, now: float) -> None:
-        """Take in a letter that was just written."""
+        """Take in a letter that was just written; whoever waits is stirred afterwards."""
         self._contents.keep(kept)
         self._enter(kept.letter, now)
-        self.stir()
 
     def forget(self) -> None:
         """Let go of the contents, when nobody is connected any more."""
@@ -119,11 +120,10 @@ class LiveInbox:
         self.stir()
 
     def remove(self, number: int) -> None:
-        """Forget a letter that was taken over or given up."""
+        """Forget a letter that was taken over or given up; whoever waits is stirred afterwards."""
         if self.schedule.remove(number):
             self._out_of_hands(number)
             self._contents.drop(number)
-            self.stir()
 
     def stir(self) -> None:
         """Let everybody who waits for mail look again."""

@@ -162,7 +162,9 @@ def _write(transaction: Transaction, planned: Sequence[_Planned], now_ms: int) -
         else:
             recipient, state = copy.recipient, _WAITING
             letter = Waiting(number, session, sender, band, now_ms, expires_ms, 0, 0)
-            kept.append(Kept(recipient, letter, envelope, post.on_behalf_of, len(content)))
+            spelled = post.spelled if envelope is post.envelope else b""
+            size = len(content) + len(spelled)
+            kept.append(Kept(recipient, letter, envelope, post.on_behalf_of, size, spelled))
         key = post.key if envelope.id == post.envelope.id else key_of(id_)
         times = (now_ms, expires_ms)
         rows.append(

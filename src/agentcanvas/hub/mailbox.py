@@ -19,6 +19,7 @@ from agentcanvas.errors import StoreDamaged
 from agentcanvas.hub.events import OnBehalfOf, read_posted
 from agentcanvas.protocol.envelope import Envelope
 from agentcanvas.store import Snapshot, Transaction
+from agentcanvas.store.rows import Rows
 
 _FORGOTTEN_A_STEP = 500
 
@@ -53,6 +54,7 @@ class Kept(NamedTuple):
     envelope: Envelope
     on_behalf_of: OnBehalfOf | UnsetType
     size: int
+    spelled: bytes = b""
 
 
 class Origin(NamedTuple):
@@ -66,15 +68,10 @@ Row: TypeAlias = tuple[int | str | None, ...]
 """A letter as it is written: a value for each of ``COLUMNS``."""
 
 COLUMNS = (
-    "seq, key, digest, id, session, sender, recipient, band, at_ms, expires_ms, state, tries, seen"
+    *("seq", "key", "digest", "id", "session", "sender", "recipient"),
+    *("band", "at_ms", "expires_ms", "state", "tries", "seen"),
 )
-_INSERT_INTO = f"INSERT OR FAIL INTO hub_letters ({COLUMNS}) VALUES "  # noqa: S608 - constants
-_PLACES = f"({', '.join('?' for _ in COLUMNS.split(','))})"
-_ROWS_A_STATEMENT = 256
-_INSERT = {
-    rows: _INSERT_INTO + ", ".join([_PLACES] * rows)
-    for rows in (1 << power for power in range(_ROWS_A_STATEMENT.bit_length()))
-}
+_rows = Rows("hub_letters", *COLUMNS)
 
 
 def as_json(values: object) -> str:
@@ -84,13 +81,7 @@ def as_json(values: object) -> str:
 
 def insert(transaction: Transaction, rows: Sequence[Row]) -> None:
     """Write letters, by as few statements as possible."""
-    done, most = 0, _ROWS_A_STATEMENT
-    while done < len(rows):
-        while most > len(rows) - done:
-            most //= 2
-        values = [value for row in rows[done : done + most] for value in row]
-        transaction.execute(_INSERT[most], values)
-        done += most
+    _rows.insert(transaction.execute, [value for row in rows for value in row])
 
 
 def waiting(look: Snapshot, agents: Collection[str]) -> dict[str, int]:

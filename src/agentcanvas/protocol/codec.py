@@ -133,6 +133,21 @@ class Codec(ABC, Generic[W]):
             breaches += _lost_in(unknown, breaches)
         return Reading(reading.envelope, (*breaches, *reading.breaches))
 
+    def decode_plain(self, data: bytes) -> Reading | None:
+        """Understand a message of this dialect that has nothing unusual; ``None`` for any other.
+
+        Unknown fields are unusual, those of other dialects included: whatever is read here would be
+        taken for this dialect by its fields too.
+        """
+        wire = self._read_quickly(data)
+        if wire is None or self.detach(wire)[1] is not UNSET:
+            return None
+        envelope = self.lift(wire, NO_HINTS)
+        # What has fragments or no form of its own is put together anew, not repeated as it came.
+        if envelope.fragments or envelope.kind is Kind.BROADCAST:
+            return Reading(envelope)
+        return Reading(envelope, spelled=_in_one_line(_to_json(wire)))
+
     def _read_quickly(self, data: bytes) -> W | None:
         # Size and UTF-8 are all that has to be looked at before: the types bound the depth of what
         # they name, and see to it for the free JSON they hold.
@@ -223,9 +238,7 @@ class Codec(ABC, Generic[W]):
                 data = self._with_fragments(data, envelope)
         else:
             data = _to_json(self.render(envelope))
-        # Free-form JSON is kept as it was written, which may have been over several lines.
-        if _NEWLINE in data:
-            data = msgspec.json.format(data, indent=-1)
+        data = _in_one_line(data)
         if len(data) > MAX_BYTES:
             raise scan.too_large(len(data))
         return data
@@ -381,6 +394,11 @@ class Codec(ABC, Generic[W]):
         other, _ = self.detach(self.render(visible))
         # The same message may have been written with other spacing or key order.
         return one == other or scan.exactly(_to_json(one)) == scan.exactly(_to_json(other))
+
+
+def _in_one_line(data: bytes) -> bytes:
+    """Free-form JSON is kept as it was written, which may have been over several lines."""
+    return msgspec.json.format(data, indent=-1) if _NEWLINE in data else data
 
 
 def _without_fragments(envelope: Envelope) -> Envelope:

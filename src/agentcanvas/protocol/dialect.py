@@ -26,10 +26,14 @@ class DialectName(Word):
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """A message that was understood, with every breach that did not stand in the way (M3)."""
+    """A message that was understood, with every breach that did not stand in the way (M3).
+
+    ``spelled`` is what ``encode`` would make of it in its own dialect, where that was at hand.
+    """
 
     envelope: Envelope
     breaches: tuple[Breach, ...] = ()
+    spelled: bytes = b""
 
 
 class Dialect(Protocol):
@@ -40,6 +44,9 @@ class Dialect(Protocol):
 
     def decode(self, data: bytes) -> Reading:
         """Understand a message, or raise ProtocolError naming the field that is in the way."""
+
+    def decode_plain(self, data: bytes) -> Reading | None:
+        """Understand a message of this dialect that has nothing unusual; ``None`` for any other."""
 
     def encode(self, envelope: Envelope) -> bytes:
         """Spell a message; what the dialect cannot say travels in the extension."""

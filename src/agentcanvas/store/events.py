@@ -15,11 +15,11 @@ import msgspec
 
 from agentcanvas.errors import ValidationError
 from agentcanvas.store.database import damaged
+from agentcanvas.store.rows import Rows
 
 NewEvent: TypeAlias = tuple[str, str, bytes]
 """Stream, kind, body."""
 
-_WIDTH = 6
 # Text as bytes: SQLite's own decoding fails without saying which row it was.
 _SELECT = (
     "SELECT seq, CAST(stream AS BLOB), CAST(kind AS BLOB), at_ms, body, checksum "
@@ -82,16 +82,7 @@ def checksum(seq: int, stream: str, kind: str, at_ms: int, body: bytes) -> int:
     return crc32(body, crc32(f"{seq} {at_ms} {len(stream)} {len(kind)} {stream}{kind}".encode()))
 
 
-# Rows enter by one statement for as many as possible, because each statement gives the interpreter
-# lock away and has to win it back: beside a busy event loop that wait is all that counts.
-# OR FAIL, because a statement of many rows that may have to be undone by itself makes SQLite copy
-# every page it touches first. Ours need not be: a failure takes back the savepoint around it.
-_ROWS_A_STATEMENT = 256
-_INSERT_INTO = "INSERT OR FAIL INTO events (seq, stream, kind, at_ms, body, checksum) VALUES "
-_INSERT = {
-    rows: _INSERT_INTO + ", ".join(["(?, ?, ?, ?, ?, ?)"] * rows)
-    for rows in (1 << power for power in range(_ROWS_A_STATEMENT.bit_length()))
-}
+_rows = Rows("events", "seq", "stream", "kind", "at_ms", "body", "checksum")
 
 
 def insert(
@@ -101,12 +92,7 @@ def insert(
     values: list[str | int | bytes] = []
     for seq, (stream, kind, body) in enumerate(events, first_seq):
         values += (seq, stream, kind, at_ms, body, checksum(seq, stream, kind, at_ms, body))
-    done, rows = 0, _ROWS_A_STATEMENT
-    while done < len(events):
-        while rows > len(events) - done:
-            rows //= 2
-        connection.execute(_INSERT[rows], values[done * _WIDTH : (done + rows) * _WIDTH])
-        done += rows
+    _rows.insert(connection.execute, values)
 
 
 def head(connection: sqlite3.Connection) -> int:

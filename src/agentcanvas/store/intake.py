@@ -82,6 +82,10 @@ class Intake:
         self._add(Unit(work, promise, in_loop=True))
         return promise
 
+    def hand_over(self) -> None:
+        """Give the writer what was queued in this turn, and wait for no more of it."""
+        self._hand_over()
+
     def settle(self, steps: Sequence[Step]) -> None:
         """Tell the callers of a committed or refused batch, in the order they came."""
         for step in steps:

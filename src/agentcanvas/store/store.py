@@ -196,15 +196,21 @@ class Store:
         """
         return await (await self.transact_soon(work))
 
-    async def transact_soon(self, work: Callable[[Transaction], T]) -> asyncio.Future[T]:
+    async def transact_soon(
+        self, work: Callable[[Transaction], T], *, at_once: bool = False
+    ) -> asyncio.Future[T]:
         """Do the same, but return as soon as it is queued; the future is done once it is on disk.
 
         What is queued in the same turn of the loop shares its commit, so a caller who goes on
-        without waiting may save one. Whoever takes the future has to look at it in the end.
+        without waiting may save one; with ``at_once`` the turn is over for whatever is queued.
+        Whoever takes the future has to look at it in the end.
         """
         if not self._intake.enter_at_once():
             await self._intake.enter()
-        return self._intake.transact(work)
+        promise = self._intake.transact(work)
+        if at_once:
+            self._intake.hand_over()
+        return promise
 
     def submit(self, work: Callable[[Transaction], T]) -> Future[T]:
         """Do the same for a thread outside the event loop; safe from any."""

@@ -21,12 +21,12 @@ from agentcanvas.errors import AgentCanvasError, IllegalTransition, ProtocolErro
 from agentcanvas.hub import frames
 from agentcanvas.hub.alarm import ring_at
 from agentcanvas.hub.broker import Outcome, Parcel, Receipt, Settlement
+from agentcanvas.hub.doors import Admitted
 from agentcanvas.hub.frames import Word
 from agentcanvas.hub.guard import Principal
 from agentcanvas.hub.hub import Link
 from agentcanvas.protocol.dialect import DialectName
 from agentcanvas.protocol.dialects import encode
-from agentcanvas.protocol.envelope import Envelope
 from agentcanvas.protocol.timestamps import parse_ms
 from agentcanvas.web import problems
 from agentcanvas.web.doors import Credentials, Doors
@@ -187,14 +187,12 @@ class MessagesApi:
 
     async def _outcomes(self, principal: Principal, messages: Sequence[bytes]) -> list[Outcome]:
         refused: dict[int, AgentCanvasError] = {}
-        admitted: list[tuple[Envelope, tuple[str, ...]]] = []
+        admitted: list[Admitted] = []
         for index, message in enumerate(messages):
             try:
-                found = self._doors.admit(message, principal)
+                admitted.append(self._doors.admit(message, principal))
             except AgentCanvasError as refusal:
                 refused[index] = refusal
-            else:
-                admitted.append((found.envelope, found.breaches))
         began = self._clock.monotonic()
         kept = iter(await (await self._doors.hub.submit(principal, admitted)))
         self._doors.latency.add(self._clock.monotonic() - began, len(admitted))

@@ -17,11 +17,11 @@ from starlette.types import Message, Receive, Send
 from agentcanvas.errors import AgentCanvasError, Disconnected, Replaced
 from agentcanvas.hub import frames
 from agentcanvas.hub.broker import Outcome, Parcel, Receipt, Settlement
+from agentcanvas.hub.doors import Admitted
 from agentcanvas.hub.frames import Done, Word
 from agentcanvas.hub.hub import Link
 from agentcanvas.protocol.dialect import DialectName
 from agentcanvas.protocol.dialects import encode
-from agentcanvas.protocol.envelope import Envelope
 from agentcanvas.web.doors import Doors
 from agentcanvas.web.socket_refusal import close_reason
 
@@ -117,7 +117,7 @@ class SocketSession:
                 admitted = self._admitted(batch, words, refused)
                 if words:
                     self._carry_out(words)
-                ids = [envelope.id for envelope, _ in admitted]
+                ids = [each.envelope.id for each in admitted]
                 try:
                     # A task, so that nothing is left lying when the connection ends meanwhile.
                     outcomes = asyncio.ensure_future(await self._link.submit(admitted))
@@ -131,7 +131,7 @@ class SocketSession:
 
     def _admitted(
         self, batch: Sequence[bytes], words: list[Word], refused: list[bytes]
-    ) -> list[tuple[Envelope, tuple[str, ...]]]:
+    ) -> list[Admitted]:
         """Read a batch; words are put aside, and refusals written, on the way."""
         admitted = []
         for frame in batch:
@@ -139,12 +139,10 @@ class SocketSession:
                 if frames.is_word(frame):
                     words.append(frames.read_word(frame))
                     continue
-                found = self._doors.admit(frame, self._link.principal)
+                admitted.append(self._doors.admit(frame, self._link.principal))
             except AgentCanvasError as refusal:
                 about = frames.id_in(frame, self._doors.limits)
                 refused.append(self._doors.refusal(refusal, about))
-                continue
-            admitted.append((found.envelope, found.breaches))
         return admitted
 
     async def _answer(
@@ -245,7 +243,8 @@ class SocketSession:
         """Return the frame of a parcel; it is empty if there can be none."""
         try:
             dialect = self._dialect or self._doors.spoken_by(self._link.principal)
-            message = encode(parcel.envelope, dialect)
+            message = parcel.spelled if parcel.envelope.origin == dialect else b""
+            message = message or encode(parcel.envelope, dialect)
         except AgentCanvasError as refusal:  # tried again, and in the end a dead letter
             _log.warning("message %s cannot be delivered: %s", parcel.envelope.id, refusal.code)
             await self._link.settle([parcel.number], Settlement.FAILED)
@@ -271,33 +270,23 @@ class _InHand:
     """Parcels in an agent's hands, for those who name them by the ids of their messages."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, list[int]] = {}
         self._ids: dict[int, str] = {}
 
     def add(self, parcel: Parcel) -> None:
-        id_ = parcel.envelope.id
-        self._numbers.setdefault(id_, []).append(parcel.number)
-        self._ids[parcel.number] = id_
+        self._ids[parcel.number] = parcel.envelope.id
 
     def numbers(self, named: Sequence[int | str]) -> list[int]:
         """Return the numbers; of several messages with one id it means the first that came."""
-        numbers = []
-        for name in named:
-            if isinstance(name, int):
-                numbers.append(name)
-            elif name in self._numbers:
-                numbers.append(self._numbers[name][0])
-        return numbers
+        numbers = [name for name in named if isinstance(name, int)]
+        if len(numbers) == len(named):
+            return numbers
+        first = {id_: number for number, id_ in reversed(self._ids.items())}
+        found = [first.get(name) if isinstance(name, str) else name for name in named]
+        return [number for number in found if number is not None]
 
     def drop(self, numbers: Sequence[int]) -> None:
         for number in numbers:
-            id_ = self._ids.pop(number, None)
-            if id_ is None:
-                continue
-            same = self._numbers[id_]
-            same.remove(number)
-            if not same:
-                del self._numbers[id_]
+            self._ids.pop(number, None)
 
 
 def _frame_in(message: Message) -> bytes:

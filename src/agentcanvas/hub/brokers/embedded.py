@@ -326,16 +326,21 @@ class EmbeddedBroker:
         self.counts["posted"] += len(changes.kept)
         self._gone += len(changes.gone)
         now = self.clock.monotonic()
+        changed: set[LiveInbox] = set()
         for kept in changes.kept:
             if kept.letter.expires_ms is not None:
                 self._expect_expiry(kept.letter.expires_ms)
             inbox = self._inboxes.get(kept.recipient)
             if inbox is not None:
                 inbox.add(kept, now)
+                changed.add(inbox)
         for number, recipient in changes.gone:
             inbox = self._inboxes.get(recipient)
             if inbox is not None:
                 inbox.remove(number)
+                changed.add(inbox)
+        for inbox in changed:
+            inbox.stir()
 
 
 class EmbeddedInbox:
@@ -418,8 +423,10 @@ class EmbeddedInbox:
         counts["delivered"] += len(letters)
         counts["redelivered"] += sum(letter.seen for letter in letters)
         return [
-            Parcel(letter.number, letter.lane[0], envelope, letter.seen, letter.tries, on_behalf_of)
-            for letter, (envelope, on_behalf_of) in zip(letters, contents, strict=True)
+            Parcel(
+                letter.number, letter.lane[0], envelope, letter.seen, letter.tries, for_, spelled
+            )
+            for letter, (envelope, for_, spelled) in zip(letters, contents, strict=True)
         ]
 
 
@@ -449,4 +456,4 @@ def _received(
 
 
 def _contents(look: Snapshot, numbers: Sequence[int]) -> dict[int, Content]:
-    return {number: mailbox.content(look, number) for number in numbers}
+    return {number: (*mailbox.content(look, number), b"") for number in numbers}

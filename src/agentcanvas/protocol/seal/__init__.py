@@ -5,7 +5,14 @@ a clock: keeping belongs to ``store``, deciding whom to ask for a signature to `
 """
 
 from agentcanvas.protocol.seal.canonical import canonical
-from agentcanvas.protocol.seal.door import Demand, SealPolicy, Unverified, open_sealed
+from agentcanvas.protocol.seal.door import (
+    Demand,
+    SealPolicy,
+    Unverified,
+    is_plainly_unsigned,
+    note_on_time,
+    open_sealed,
+)
 from agentcanvas.protocol.seal.encrypt import associated_data, decrypt_payload, encrypt_payload
 from agentcanvas.protocol.seal.keyring import Keyring
 from agentcanvas.protocol.seal.keys import (
@@ -39,7 +46,9 @@ __all__ = [
     "canonical",
     "decrypt_payload",
     "encrypt_payload",
+    "is_plainly_unsigned",
     "new_material",
+    "note_on_time",
     "open_sealed",
     "public_material",
     "read_signature",

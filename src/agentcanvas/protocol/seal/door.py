@@ -11,10 +11,13 @@ import msgspec
 from agentcanvas.errors import BadSignature, ProtocolError
 from agentcanvas.protocol.seal.canonical import read_object
 from agentcanvas.protocol.seal.keyring import Keyring
-from agentcanvas.protocol.seal.places import has, place_of
+from agentcanvas.protocol.seal.places import SIGNATURE, has, place_of
 from agentcanvas.protocol.seal.replay import ReplayGuard, skew_note
 from agentcanvas.protocol.seal.sign import Verified, verify
 from agentcanvas.protocol.timestamps import parse_ms
+
+_SIGNATURE = SIGNATURE.encode()
+_ESCAPE, _UNICODE_ESCAPE = b"\\", b"\\u"
 
 
 class Demand(StrEnum):
@@ -82,6 +85,19 @@ def open_sealed(
         now_ms=now_ms,
     )
     return verified
+
+
+def is_plainly_unsigned(raw: bytes) -> bool:
+    """Tell, without reading it, that no member of a message can be called ``signature``."""
+    if _SIGNATURE in raw:
+        return False
+    # Only an escape of a code can spell a letter; a single byte is found faster than two.
+    return _ESCAPE not in raw or _UNICODE_ESCAPE not in raw
+
+
+def note_on_time(time: str, window_ms: int, now_ms: int) -> str | None:
+    """Return a remark on a timestamp that was understood, if it is far from our clock (C9)."""
+    return skew_note(parse_ms(time), now_ms=now_ms, window_ms=window_ms)
 
 
 def _glance(raw: bytes) -> dict[str, Any]:
