@@ -23,10 +23,11 @@ from agentcanvas.agents.handing_in import HandedIn, hand_in
 from agentcanvas.agents.limited import Limited, Progress
 from agentcanvas.agents.orders import Member, order_of_a_stranger, packet_in, turn_of
 from agentcanvas.agents.outbound import Outbound
+from agentcanvas.agents.parts import in_parts
 from agentcanvas.agents.place import Place, keep_attempt, place_for
 from agentcanvas.agents.recorded import Recorded
 from agentcanvas.agents.results import task_result
-from agentcanvas.agents.runtime import Emit, Image, Outcome, Runtime, TurnResult, failed
+from agentcanvas.agents.runtime import Emit, Image, Outcome, Runtime, Turn, TurnResult, failed
 from agentcanvas.agents.stoppable import Stoppable
 from agentcanvas.clock import Clock
 from agentcanvas.errors import AgentCanvasError, Disconnected, StoreError
@@ -49,7 +50,7 @@ from agentcanvas.protocol.kinds import (
 from agentcanvas.protocol.limits import HeartbeatLimits, TaskLimits
 from agentcanvas.protocol.packet import Packet
 from agentcanvas.protocol.records import FailureClass
-from agentcanvas.protocol.turns import Order, order_in
+from agentcanvas.protocol.turns import PARTIAL, Order, order_in
 from agentcanvas.sandbox.confine import Confinement
 
 _LIMITS = frozenset({FailureClass.RATE_LIMIT, FailureClass.QUOTA, FailureClass.HANDED_OFF})
@@ -220,7 +221,7 @@ class Host:
                 images = await anyio.to_thread.run_sync(self._images_of, order)
                 turn = msgspec.structs.replace(turn, images=images)
             self._refuse_given_up(message_id)
-            result = await self._runtime.run(turn, lambda _: None)
+            result = await self._run(turn, streamed=order.streamed)
             handed_in = await self._hand_in(place, order, packet, result)
             partial = await self._partial(place, order, result)
             return task_result(task, result, handed_in, partial)
@@ -233,6 +234,19 @@ class Host:
         except UnicodeError as error:
             sentence = f"{self._member.id} answered with text that is not valid Unicode: {error}."
         return task_result(task, failed(sentence, FailureClass.CRASH), None)
+
+    async def _run(self, turn: Turn, *, streamed: bool) -> TurnResult:
+        """Run a turn; what is said before its end goes out as it comes, where that is wanted."""
+        if not streamed:
+            return await self._runtime.run(turn, lambda _: None)
+
+        async def send(said: str) -> None:
+            message = self._on_the_way(turn.turn_id, said, status=PARTIAL)
+            if message is not None:
+                await self._say(message)
+
+        async with in_parts(send, self._clock) as emit:
+            return await self._runtime.run(turn, emit)
 
     def _refuse_given_up(self, message_id: str) -> None:
         if message_id in self._given_up:
@@ -285,17 +299,24 @@ class Host:
             )
 
     def _progress(self, progress: Progress) -> None:
-        asked = self._asked.get(progress.turn_id)
-        if asked is None or self._tasks is None:
-            return
+        message = self._on_the_way(progress.turn_id, progress.current_step, files=progress.files)
+        if message is not None and self._tasks is not None:
+            self._tasks.start_soon(self._say, message)
+
+    def _on_the_way(
+        self, turn_id: str, step: str, *, status: str = "in_progress", files: tuple[str, ...] = ()
+    ) -> Envelope | None:
+        """What is told of a turn before its end; nothing when it is over."""
+        asked = self._asked.get(turn_id)
+        if asked is None:
+            return None
         body = TaskProgress(
             task_id=asked.envelope.task_id or UNSET,
-            status="in_progress",
-            current_step=progress.current_step or UNSET,
-            files_modified_so_far=progress.files,
+            status=status,
+            current_step=step or UNSET,
+            files_modified_so_far=files,
         )
-        message = self._message(asked.envelope, Kind.TASK_PROGRESS, body)
-        self._tasks.start_soon(self._say, message)
+        return self._message(asked.envelope, Kind.TASK_PROGRESS, body)
 
     async def _say(self, message: Envelope) -> None:
         """Send what is worth saying and not worth ending a turn for."""

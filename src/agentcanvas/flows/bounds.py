@@ -11,11 +11,12 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from agentcanvas.flows.axes import MessageForm
+from agentcanvas.flows.axes import MessageForm, Sync
 from agentcanvas.flows.model import Flow
 from agentcanvas.flows.order import side_by_side
 from agentcanvas.flows.pattern_info import Case, Cost, Patterns
 from agentcanvas.flows.settle import Settled, settle
+from agentcanvas.protocol.turns import MOST_PARTS
 
 TURN_MINUTES: Final = 30.0
 """How long one turn may take when the agent's runtime does not say (D32)."""
@@ -157,12 +158,21 @@ class _Worst:
             verification=each.verification,
             checkers=len(each.checkers),
         )
-        return info.worst_case(case)
+        cost = info.worst_case(case)
+        if cost.turns is None or cost.messages is None:
+            return cost
+        return Cost(cost.turns, cost.messages + cost.turns * MOST_PARTS * _listeners(each))
 
 
 def _is_free(each: Settled) -> bool:
     forms = {each.message_form, *(edge.message_form for edge in each.edges)}
     return forms == {MessageForm.NL_TEXT}
+
+
+def _listeners(each: Settled) -> int:
+    """How many at most hear an answer before it is complete."""
+    streamed = [edge.target for edge in each.edges if edge.sync is Sync.STREAMING]
+    return max((streamed.count(target) for target in streamed), default=0)
 
 
 def _tasks(flow: Flow, settled: Settled) -> Sequence[object]:

@@ -15,6 +15,11 @@ from agentcanvas.protocol.packet import Rule, Skill
 from agentcanvas.protocol.records import BlobRef, FailureClass, ProposalRef, Usage
 from agentcanvas.protocol.values import Count, Maybe, Ordinal, Raw, Value, Word
 
+MOST_PARTS = 16
+"""So many parts of one answer are passed on before it is complete."""
+PARTIAL = "partial"
+"""The status of a task.progress whose current step is a part of the answer."""
+
 
 class Access(Word):
     """What a turn may do with files (D8): nothing, read a generation, or work in its sandbox."""
@@ -34,7 +39,8 @@ class Order(Value, frozen=True, kw_only=True):
     the workspace, that are in work/ when it begins (D6). ``answer_schema`` is the JSON Schema
     of a typed answer. ``session_id`` is a session of the agent's own to go on with.
     ``own_words``: what it says is the answer as it is, though it may change files. ``images`` are
-    blobs of the hub to be looked at (F5).
+    blobs of the hub to be looked at (F5). ``streamed``: what is said before the end is wanted as it
+    comes, as a task.progress whose status is ``partial``.
     """
 
     message: str
@@ -48,6 +54,7 @@ class Order(Value, frozen=True, kw_only=True):
     patience: Ordinal = 1
     access: Access = Access.NONE
     own_words: bool = False
+    streamed: bool = False
     generation: Maybe[Count] = UNSET
     on: tuple[str, ...] = ()
     session_id: str = ""

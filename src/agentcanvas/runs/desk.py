@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from agentcanvas.flows.axes import Sync
 from agentcanvas.flows.settle import Settled as Interaction
 from agentcanvas.flows.team import CwdMode
 from agentcanvas.pattern import Ask, Fate, Measure, Work
@@ -245,11 +246,18 @@ class RunDesk:
 
     def _place(self, to: str, by: str = "") -> Place:
         """The edge along which somebody is spoken to, if the flow draws one (D22)."""
-        for edge in self._interaction.edges:
-            if edge.target == to and by in ("", edge.source):
-                return Place(self._interaction.id, edge.id, edge.source, edge.observability.logs)
-        logged = self._interaction.observability.logs
-        return Place(self._interaction.id, speaker=by, logged=logged)
+        each = self._interaction
+        into = [edge for edge in each.edges if edge.target == to]
+        streamed = (into[0].sync if into else each.sync) is Sync.STREAMING
+        agents = {agent.id for agent in self._run.flow.agents}
+        sources = dict.fromkeys(edge.source for edge in into if edge.source in agents)
+        listeners = tuple(sources) if streamed else ()
+        for edge in into:
+            if by in ("", edge.source):
+                logged = edge.observability.logs
+                return Place(each.id, edge.id, edge.source, logged, streamed, listeners)
+        logged = each.observability.logs
+        return Place(each.id, "", by, logged, streamed, listeners)
 
 
 def _settled(outcome: TurnOutcome) -> Settled:

@@ -206,12 +206,17 @@ class TurnDone(Wire, frozen=True):
 
 
 class Progress(Wire, frozen=True):
-    """How a long turn gets on."""
+    """How a long turn gets on; with ``part`` the step is that part of its answer.
+
+    ``line`` is its line in the log of the interaction; 0 where it has none.
+    """
 
     turn_id: str
     step: str = ""
     files: tuple[str, ...] = ()
     task_id: str = ""
+    part: int = 0
+    line: int = 0
 
 
 class Checked(Wire, frozen=True):

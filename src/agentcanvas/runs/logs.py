@@ -21,6 +21,7 @@ _INTERACTION = frozenset(
         e.InteractionEnded,
         e.TurnStarted,
         e.TurnEnded,
+        e.TurnProgressed,
         e.MessagePassed,
         e.ProposalSubmitted,
         e.ProposalReviewed,
@@ -28,7 +29,8 @@ _INTERACTION = frozenset(
     )
 )
 _STEPS = frozenset(
-    str(kind.__struct_config__.tag) for kind in (e.TurnStarted, e.TurnEnded, e.MessagePassed)
+    str(kind.__struct_config__.tag)
+    for kind in (e.TurnStarted, e.TurnEnded, e.MessagePassed, e.TurnProgressed)
 )
 _NOT_IN_CARDS = frozenset({"interactionId", "edgeId"})
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -96,7 +98,8 @@ class InteractionLog:
 
 
 class _Numbered(msgspec.Struct, frozen=True):
-    step: int = 0
+    step: int | str = 0
+    line: int = 0
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -105,7 +108,8 @@ class _Line(msgspec.Struct, frozen=True):
 
 def _step(event: Event) -> int:
     """Which line of its interaction's log it is; 0 where the flow wants none."""
-    return msgspec.json.decode(event.body, type=_Line).payload.step
+    payload = msgspec.json.decode(event.body, type=_Line).payload
+    return payload.step if isinstance(payload.step, int) else payload.line
 
 
 def _interaction(event: e.RunEvent) -> dict[str, object]:
@@ -119,6 +123,9 @@ def _interaction(event: e.RunEvent) -> dict[str, object]:
         case e.TurnEnded(payload=done):
             what = {"step": done.step, "from": event.actor, "to": "engine"}
             return {"event": "step", **what, "note": done.text or done.reason}
+        case e.TurnProgressed(payload=part):
+            what = {"step": part.line, "from": event.actor, "to": "engine"}
+            return {"event": "step", **what, "note": part.step}
         case e.MessagePassed(payload=said):
             what = {"step": said.step, "from": event.actor, "to": said.to}
             return {"event": "step", **what, "note": said.text}

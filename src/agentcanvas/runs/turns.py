@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from agentcanvas.clock import Clock
-from agentcanvas.errors import DeadlineExceeded
+from agentcanvas.errors import DeadlineExceeded, StageEnded
 from agentcanvas.hub.broker import Record, Transacting
 from agentcanvas.hub.client import Connection, Conversation, Delivery
 from agentcanvas.hub.events import OnBehalfOf
@@ -38,7 +39,7 @@ from agentcanvas.protocol.kinds import (
 )
 from agentcanvas.protocol.packet import Rule
 from agentcanvas.protocol.records import BlobRef, FailureClass, Usage
-from agentcanvas.protocol.turns import Access, Order, Report, report_in
+from agentcanvas.protocol.turns import MOST_PARTS, PARTIAL, Access, Order, Report, report_in
 from agentcanvas.protocol.values import freeze
 from agentcanvas.runs import events as e
 from agentcanvas.runs.budget import Meter
@@ -60,6 +61,9 @@ class Place(Struct, frozen=True):
     speaker: str = ""
     logged: bool = True
     """Whether the interaction's log has a line for it."""
+    streamed: bool = False
+    """Whether what is said before the end is passed on as it comes, to ``listeners``."""
+    listeners: tuple[str, ...] = ()
 
 
 class TurnSpec(Struct, frozen=True, kw_only=True):
@@ -153,6 +157,9 @@ class Turns:
         self._lines: Counter[str] = Counter()
         """How many lines the log of each interaction has."""
         for entry in before:
+            if isinstance(entry.event, e.TurnProgressed):
+                name = entry.event.interaction_id or ""
+                self._lines[name] = max(self._lines[name], entry.event.payload.line)
             if isinstance(entry.event, e.TurnStarted | e.TurnEnded | e.MessagePassed):
                 name = entry.event.interaction_id or ""
                 self._lines[name] = max(self._lines[name], entry.event.payload.step)
@@ -307,6 +314,7 @@ class Turns:
 
     async def _final(self, conversation: Conversation, spec: TurnSpec) -> Delivery:
         """The last word; what is said on the way is put on record."""
+        parts = 0
         async for delivery in conversation:
             body = delivery.envelope.body
             if delivery.envelope.reply_to not in (conversation.asked.id, UNSET):
@@ -318,10 +326,29 @@ class Turns:
             if isinstance(body, TaskResult | TaskReject | Error):
                 return delivery
             self._note_sign_of_life(spec)
-            if isinstance(body, TaskProgress):
+            if isinstance(body, TaskProgress) and body.status == PARTIAL:
+                parts += 1
+                await self._pass_on(spec, body, parts)
+            elif isinstance(body, TaskProgress):
                 await self._logbook.write(_progressed(spec, body))
             await delivery.ack()
         raise AssertionError("a conversation ends by an exception, not by itself")
+
+    async def _pass_on(self, spec: TurnSpec, body: TaskProgress, number: int) -> None:
+        """Put a part of an answer on record, and tell those who hear it before its end."""
+        place, text = spec.place, body.current_step or ""
+        if not place.streamed or number > MOST_PARTS:
+            return
+        line = 0 if place.listeners else self._next_line(place)
+        await self._logbook.write(_progressed(spec, body, part=number, line=line))
+        attempt = self._attempts[spec.key].number
+        here = Place(place.interaction_id, logged=place.logged)
+        for to in place.listeners:
+            # A budget that is used up ends what is asked next, not what is being answered.
+            with suppress(StageEnded):
+                self._meter.spend_message()
+                key = f"{spec.key}/attempt:{attempt}/part:{number}/{to}"
+                await self.say(TurnSpec(key=key, place=here, to=to, message=text), by=spec.to)
 
     def generation_of(self, key: str) -> int | None:
         """The generation that a turn began on, in whichever life."""
@@ -378,8 +405,11 @@ class Turns:
         self._journal.remember(step)
         return outcome
 
-    async def say(self, spec: TurnSpec) -> None:
-        """Tell an agent something that needs no answer."""
+    async def say(self, spec: TurnSpec, *, by: str = "") -> None:
+        """Tell an agent something that needs no answer; ``by`` is whose answer it is a part of.
+
+        Answers take no edge of their own: they go back along that of the question.
+        """
         attempt = _Attempt(1, step_id(self._logbook.run_id, spec.key, 1), None)
         told = msgspec.structs.replace(
             self._envelope(spec, attempt),
@@ -391,7 +421,7 @@ class Turns:
         speaking = OnBehalfOf(place.speaker, place.edge_id or UNSET) if place.speaker else UNSET
         post = await self._hub.prepare(self._engine, told, on_behalf_of=speaking)
         said = e.MessagePassed(
-            actor=place.speaker or "engine",
+            actor=by or place.speaker or "engine",
             provenance=e.Provenance.ORCHESTRATOR_TO_WORKER,
             interaction_id=place.interaction_id or None,
             edge_id=place.edge_id or None,
@@ -423,6 +453,7 @@ class Turns:
             patience=spec.patience,
             access=spec.access,
             own_words=spec.own_words,
+            streamed=spec.place.streamed,
             generation=UNSET if attempt.generation is None else attempt.generation,
             on=spec.on,
             # What was cut off may have left its session in pieces: a new one then (D18).
@@ -511,16 +542,20 @@ def _not_done(reason: str, elapsed_ms: int) -> TurnOutcome:
     )
 
 
-def _progressed(spec: TurnSpec, body: TaskProgress) -> e.TurnProgressed:
+def _progressed(
+    spec: TurnSpec, body: TaskProgress, *, part: int = 0, line: int = 0
+) -> e.TurnProgressed:
     return e.TurnProgressed(
         actor=spec.to,
         provenance=e.Provenance.WORKER_PROPOSAL,
         interaction_id=spec.place.interaction_id or None,
         payload=e.Progress(
             turn_id=spec.key,
-            step=body.current_step or "",
+            step=_shortened(body.current_step or ""),
             files=body.files_modified_so_far or (),
             task_id=spec.task_id,
+            part=part,
+            line=line,
         ),
     )
 

@@ -139,12 +139,14 @@ export interface TurnEnded {
   readonly payload: TurnDone;
 }
 
-/** How a long turn gets on. */
+/** How a long turn gets on; with `part` the step is that part of its answer. */
 export interface Progress {
   readonly turnId: string;
   readonly step?: string;
   readonly files?: readonly string[];
   readonly taskId?: string;
+  readonly part?: number;
+  readonly line?: number;
 }
 
 /** An agent is still at it. */
