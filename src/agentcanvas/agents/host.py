@@ -30,7 +30,13 @@ from agentcanvas.agents.results import task_result
 from agentcanvas.agents.runtime import Emit, Image, Outcome, Runtime, Turn, TurnResult, failed
 from agentcanvas.agents.stoppable import Stoppable
 from agentcanvas.clock import Clock
-from agentcanvas.errors import AgentCanvasError, Disconnected, StoreError
+from agentcanvas.errors import (
+    AgentCanvasError,
+    Disconnected,
+    StoreBusy,
+    StoreError,
+    StoreFull,
+)
 from agentcanvas.hub.alarm import ring_at
 from agentcanvas.hub.client import Delivery
 from agentcanvas.hub.images import unchanged_image
@@ -54,6 +60,9 @@ from agentcanvas.protocol.turns import PARTIAL, Order, order_in
 from agentcanvas.sandbox.confine import Confinement
 
 _LIMITS = frozenset({FailureClass.RATE_LIMIT, FailureClass.QUOTA, FailureClass.HANDED_OFF})
+_AGAIN_AFTER_S = 5.0
+"""How long to wait for a hub that could not keep an answer."""
+
 _ACCEPT_AFTER_S = 1.0
 """A turn that ends sooner is taken over and answered in one go."""
 
@@ -174,18 +183,18 @@ class Host:
             self._given_up.pop(message_id, None)
         async with asked.accepting:
             asked.is_over = True
-        if self._asked.get(order.turn_id) is asked:
-            del self._asked[order.turn_id]
         result = msgspec.structs.replace(
             result, duration_ms=round((self._clock.monotonic() - started) * 1000)
         )
         reply = self._reply(asked.envelope, result)
         await self._send(reply, None if asked.is_taken else asked.delivery)
+        if self._asked.get(order.turn_id) is asked:
+            del self._asked[order.turn_id]
 
     async def _send(self, reply: Envelope, asked: Delivery | None) -> None:
         """Send the end of a task; what cannot be sent must not end the agent with it."""
         try:
-            await (self._connection.send(reply) if asked is None else asked.answer(reply))
+            await self._send_when_it_can_be_kept(reply, asked)
         except Disconnected:
             raise
         except AgentCanvasError as refusal:
@@ -199,6 +208,16 @@ class Host:
                 await self._connection.send(
                     msgspec.structs.replace(reply, id=new_id(), kind=Kind.TASK_FAIL, body=body)
                 )
+
+    async def _send_when_it_can_be_kept(self, reply: Envelope, asked: Delivery | None) -> None:
+        """What a turn came to may have cost much; it waits for a full disk to have room."""
+        while True:
+            try:
+                await (self._connection.send(reply) if asked is None else asked.answer(reply))
+            except (StoreFull, StoreBusy):
+                await self._clock.sleep(_AGAIN_AFTER_S)
+            else:
+                return
 
     async def _accept(self, asked: _Asked) -> None:
         """Take a task over; where that fails it comes again, or its end does it."""

@@ -422,9 +422,11 @@ class Link:
         if self._closed:
             return
         self._closed = True
-        try:
+        # A full disk keeps nobody from going. What is on record then says too much, not too little:
+        # that they are there and may have seen what waits.
+        with suppress(StoreError):
             await self._inbox.close()
-        finally:
+        with suppress(StoreError):
             await self._hub.part(self, goodbye=goodbye)
 
 

@@ -23,6 +23,9 @@ from agentcanvas.errors import (
     NotFound,
     RunDiverged,
     SandboxError,
+    StoreBusy,
+    StoreError,
+    StoreFull,
     ValidationError,
 )
 from agentcanvas.hub.guard import is_agent
@@ -53,6 +56,9 @@ from agentcanvas.sandbox.selection import find_repository
 
 Confine = Callable[[bool], Awaitable[Picked]]
 """Finds the confinement to run with; True asks for none at all."""
+
+_AGAIN_AFTER_S = 5.0
+"""How long to wait for a store that could not keep something."""
 
 _RESUMABLE = frozenset({RunStatus.INTERRUPTED, RunStatus.PARKED, RunStatus.STOPPED})
 
@@ -358,7 +364,7 @@ class Engine:
 
     async def _life(self, run_id: str, order: RunOrder, picked: Picked) -> None:
         running = self._running[run_id]
-        end: e.End | None = None
+        end: e.End | StoreError | None = None
         carrying = CarryingOut(
             self._with, run_id, self._streams[run_id], order, picked, lookout=self._lookout
         )
@@ -368,26 +374,48 @@ class Engine:
                 end = await self._to_the_end(carrying)
         finally:
             with anyio.CancelScope(shield=True):
-                await self._close(carrying.logbook, running, end)
+                await self._close(self._logbook(run_id), running, end)
                 del self._running[run_id]
                 running.over.set()
 
-    async def _to_the_end(self, carrying: CarryingOut) -> e.End:
+    async def _to_the_end(self, carrying: CarryingOut) -> e.End | StoreError:
+        """Why a run has ended, or what the store cannot do for now, which only interrupts it."""
         try:
             return await carrying.run()
         except Exception as error:  # noqa: BLE001 - whatever it is ends this run, and says so
-            return _end_of(_first(error))
+            first = _first(error)
+            return first if isinstance(first, StoreFull | StoreBusy) else _end_of(first)
 
-    async def _close(self, log: Logbook, running: _Running, end: e.End | None) -> None:
+    async def _close(self, log: Logbook, running: _Running, end: e.End | StoreError | None) -> None:
         if running.stop_reason:
             end = e.End(running.stop_reason, done=False)
-        if end is not None:
-            going = await self._tidied(log)
-            await self._end(log, end)
-            if going is not None:
-                self._tasks.start_soon(housekeeping.carry_out, self._with.workspace, going)
-        elif (await self.state(log.run_id)).status is RunStatus.RUNNING:
-            await log.write(e.RunInterrupted(actor="engine", provenance=SYSTEM))
+        try:
+            if isinstance(end, e.End):
+                going = await self._tidied(log)
+                await self._end(log, end)
+                if going is not None:
+                    self._tasks.start_soon(housekeeping.carry_out, self._with.workspace, going)
+            else:
+                await self._interrupt(log, end)
+        except StoreError as problem:  # of this run, not of the others
+            self._tasks.start_soon(self._interrupt_later, log.run_id, problem)
+
+    async def _interrupt(self, log: Logbook, why: StoreError | None) -> None:
+        """Say that nobody carries a run out any more."""
+        if (await self.state(log.run_id)).status is RunStatus.RUNNING:
+            warned = [] if why is None else [e.Warned(f"It was interrupted: {why}")]
+            await log.write(
+                *(e.WarningGiven(actor="engine", provenance=SYSTEM, payload=w) for w in warned),
+                e.RunInterrupted(actor="engine", provenance=SYSTEM),
+            )
+
+    async def _interrupt_later(self, run_id: str, why: StoreError) -> None:
+        """Say it as soon as the store can keep it again."""
+        while run_id not in self._running:
+            await self._with.clock.sleep(_AGAIN_AFTER_S)
+            with suppress(StoreError):
+                await self._interrupt(self._logbook(run_id), why)
+                return
 
     async def _tidied(self, log: Logbook) -> Plan | None:
         """Give up what a run needs no more, and announce which old runs go (D15)."""

@@ -1,0 +1,164 @@
+"""A disk that is full for a while interrupts runs; it ends neither them nor the engine."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from agentcanvas.agents import host as host_module
+from agentcanvas.agents.runtime import Turn
+from agentcanvas.app.office import open_engine
+from agentcanvas.runs import engine as engine_module
+from agentcanvas.runs import events as e
+from agentcanvas.runs.engine import Engine
+from agentcanvas.runs.state import RunStatus
+from agentcanvas.store import Store
+from tests.chaos.driving import (
+    BY_ITSELF,
+    PYTHON,
+    flow,
+    kinds,
+    order,
+    payloads,
+    rests,
+    so_far,
+    tree_of,
+)
+from tests.runs.workspaces import repository
+
+pytestmark = [pytest.mark.anyio, pytest.mark.req("D3", "D25")]
+
+
+class Refusal:
+    """Something that happens in the writer's thread and is waited for on the loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._happened = asyncio.Event()
+        self.wait = self._happened.wait
+
+    def set(self) -> None:
+        self._loop.call_soon_threadsafe(self._happened.set)
+
+
+class Disk:
+    """The disk under a store, which has no room while ``is_full``.
+
+    It fills up by itself when an event of the kind ``fills_at`` is written.
+    """
+
+    def __init__(self, store: Store, *, fills_at: str = "") -> None:
+        self.is_full = False
+        self.fills_at = fills_at
+        self.refused = Refusal()
+        self._connection = store._writer._connection
+        store._writer._connection = self  # type: ignore[assignment] # stands in for a full disk
+
+    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+        if self.fills_at and values and self.fills_at in values[0]:
+            self.is_full, self.fills_at = True, ""
+        if sql == "COMMIT" and self.is_full:
+            self.refused.set()
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise error
+        return self._connection.execute(sql, *values)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+
+@pytest.fixture(autouse=True)
+def _soon_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (engine_module, host_module):
+        monkeypatch.setattr(module, "_AGAIN_AFTER_S", 0.01)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return repository(tmp_path / "repo", {"greeting.txt": "hi\n"})
+
+
+class Coder:
+    """Writes the greeting; each turn is held until it may go on."""
+
+    def __init__(self) -> None:
+        self.begun = anyio.Event()
+        self.go_on = anyio.Event()
+        self.turns = 0
+
+    async def __call__(self, turn: Turn) -> str:
+        self.turns += 1
+        self.begun.set()
+        await self.go_on.wait()
+        (tree_of(turn) / "greeting.txt").write_text("hello\n")
+        return "I wrote greeting.txt."
+
+
+async def at_rest(engine: Engine, run_id: str) -> None:
+    """Wait until nobody in this process carries a run out."""
+    while run_id in engine._running:
+        await engine._running[run_id].over.wait()
+
+
+async def test_an_answer_waits_for_room_and_is_not_worked_out_anew(root: Path) -> None:
+    coder = Coder()
+    async with open_engine(root, functions={"coder": coder}) as (engine, store):
+        disk = Disk(store)
+        run_id = await engine.start(order(flow(review=BY_ITSELF)))
+        await coder.begun.wait()
+        disk.is_full = True
+        coder.go_on.set()
+        await disk.refused.wait()
+        disk.is_full = False
+        entries = await rests(engine, run_id)
+        assert "run_interrupted" not in kinds(entries)
+        assert (coder.turns, kinds(entries).count("proposal_applied")) == (1, 1)
+
+
+async def test_a_run_on_a_full_disk_is_interrupted_and_goes_on_when_there_is_room(
+    root: Path,
+) -> None:
+    first, second = Coder(), Coder()
+    functions = {"first": first, "second": second}
+    async with open_engine(root, functions=functions) as (engine, store):
+        runs = []
+        for name, coder in functions.items():
+            task = {"id": name, "agent": name, "description": "Say hello"}
+            text = flow({name: PYTHON}, tasks=[task], review=BY_ITSELF)
+            runs.append(await engine.start(order(text)))
+            await coder.begun.wait()
+        disk = Disk(store, fills_at="proposal_submitted")
+        first.go_on.set()
+        await at_rest(engine, runs[0])
+        assert runs[1] in engine._running  # the other one has nothing to write now, and goes on
+        disk.is_full = False
+        assert kinds(await rests(engine, runs[0]))[-2:] == ["warning", "run_interrupted"]
+        await engine.resume(runs[0])
+        entries = await rests(engine, runs[0])
+        assert (first.turns, kinds(entries).count("proposal_applied")) == (1, 1)
+        second.go_on.set()
+        await rests(engine, runs[1])
+        for run_id in runs:
+            (ended,) = payloads(await so_far(engine, run_id), e.RunEnded)
+            assert not ended.reason.startswith("error"), ended.reason
+
+
+async def test_stopping_a_run_on_a_full_disk_says_so_and_stops_it(root: Path) -> None:
+    coder = Coder()
+    async with open_engine(root, functions={"coder": coder}) as (engine, store):
+        disk = Disk(store)
+        run_id = await engine.start(order(flow(review=BY_ITSELF)))
+        await coder.begun.wait()
+        disk.is_full = True
+        await engine.stop(run_id)
+        assert run_id not in engine._running
+        disk.is_full = False
+        assert kinds(await rests(engine, run_id))[-1] == "run_interrupted"
+        await engine.stop(run_id)
+        assert (await engine.state(run_id)).status is RunStatus.STOPPED
