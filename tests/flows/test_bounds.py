@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from agentcanvas.flows.bounds import Bound, bounds
 from agentcanvas.flows.catalogue import CATALOGUE
+from agentcanvas.flows.check import check
+from agentcanvas.flows.document import read_document
 from agentcanvas.flows.pattern_info import Case, Cost, PatternInfo
 from tests.flows.writing import with_team
 
@@ -112,3 +115,36 @@ def test_what_has_no_bound_is_said_by_name() -> None:
         "i1: no bound on messages; set budgets.messages",
         "i1: no bound on tokens; set budgets.tokens",
     )
+
+
+@pytest.mark.req("D19")
+def test_turns_that_no_pattern_asks_for_are_told_by_the_agents_that_take_them() -> None:
+    one = found(f"interactions:\n{interaction('i1', 'coder')}")["total"]
+    assert one.on_top == (
+        "coder: a turn that runs into a limit of the service, or is handed over, is taken up "
+        "again, at most 4 times",
+        "coder: may ask others in the middle of a turn; each question is a turn; set "
+        "budgets.turns to hold them",
+    )
+    held = f"interactions:\n{interaction('i1', 'coder', 'budgets: {turns: 9}')}"
+    assert found(held)["total"].on_top[1].endswith("a turn; budgets.turns holds them")
+
+
+def test_agents_of_nobodys_service_take_no_turns_of_their_own() -> None:
+    flow = """
+version: 0.2
+agents: [{id: ann, runtime: {kind: script, script: a.yaml}}]
+interactions: [{id: i1, patternId: manager_worker, roles: {worker: ann}}]
+"""
+    total = bounds(check(read_document(flow.encode(), "f.yaml"), KNOWN).sound(), KNOWN).total
+    assert total.on_top == ()
+
+
+@pytest.mark.req("I2")
+def test_parts_that_are_streamed_count_as_messages() -> None:
+    edges = "edges: [{source: planner, target: coder, data: {sync: streaming}}]"
+    plain = found(f"interactions:\n{interaction('i1', 'coder')}")["i1"]
+    streamed = found(f"interactions:\n{interaction('i1', 'coder', edges)}")["i1"]
+    assert plain.messages is not None
+    assert streamed.turns == plain.turns == 3
+    assert streamed.messages == plain.messages + 3 * 16

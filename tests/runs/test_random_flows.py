@@ -120,8 +120,13 @@ class Adversary(FakeDesk):
         return Done(Measure(metric, 0, holds=False))
 
 
-def flow_with(names: list[str], *, filled: str | None, rounds: int) -> Flow | None:
-    """These patterns one after the other; the first role that can be is played by another one."""
+def flow_with(
+    names: list[str], *, filled: str | None, rounds: int, deeper: str | None = None
+) -> Flow | None:
+    """These patterns one after the other; the first role that can be is played by another one.
+
+    With ``deeper`` a role of that one is played by a third.
+    """
     agents: dict[str, Any] = {}
     interactions = []
     for index, name in enumerate(names, 1):
@@ -134,22 +139,34 @@ def flow_with(names: list[str], *, filled: str | None, rounds: int) -> Flow | No
                 end["rounds"] = min(end["rounds"], rounds)
         interaction["review"] = {"reviewer": "person", "max_iterations": 1}
         interactions.append(interaction)
-    if filled is not None:
-        outer, inner = interactions[0], flow_of(KNOWN[filled])
+    outer = interactions[0]
+    for name in (each for each in (filled, deeper) if each is not None):
+        inner = flow_of(KNOWN[name])
         (part,) = inner["interactions"]
-        part |= {"id": "part", "review": {"reviewer": "person", "max_iterations": 1}}
+        part |= {"id": f"part-{name}", "review": {"reviewer": "person", "max_iterations": 1}}
+        for end in part["data"]["termination"]:
+            if end["type"] == "max_rounds":
+                end["rounds"] = min(end["rounds"], rounds)
         agents |= {agent["id"]: agent for agent in inner["agents"]}
-        writing = {role.name for role in KNOWN[names[0]].roles if role.writes}
-        role = next((each for each in outer["roles"] if each not in writing), None)
-        if role is None:
+        if not _filled(outer, part):
             return None
-        first, *rest = outer["roles"][role]
-        outer["roles"][role] = ["part", *rest]
-        outer["edges"] = [e for e in outer["edges"] if first not in (e["source"], e["target"])]
         interactions.append(part)
+        outer = part
     plain = {"version": 0.2, "agents": list(agents.values()), "interactions": interactions}
     found = check(read_document(lines(plain, 0).encode(), "flow.yaml"), KNOWN)
     return found.sound()
+
+
+def _filled(outer: dict[str, Any], part: dict[str, Any]) -> bool:
+    """Have the part play a role of the outer one that writes nothing, if it has one."""
+    writing = {role.name for role in KNOWN[outer["patternId"]].roles if role.writes}
+    role = next((each for each in outer["roles"] if each not in writing), None)
+    if role is None or part["id"] in outer["roles"][role]:
+        return False
+    first, *rest = outer["roles"][role]
+    outer["roles"][role] = [part["id"], *rest]
+    outer["edges"] = [e for e in outer["edges"] if first not in (e["source"], e["target"])]
+    return True
 
 
 async def played(flow: Flow, seed: int) -> Adversary:
@@ -180,6 +197,28 @@ def test_a_flow_never_needs_more_than_its_bound(
     names: list[str], filled: str | None, rounds: int, seed: int
 ) -> None:
     flow = flow_with(names, filled=filled, rounds=rounds)
+    if flow is None:
+        return
+    total = bounds(flow, KNOWN).total
+    assert total.turns is not None
+    assert total.messages is not None
+    if total.turns > MOST_TURNS * 20:
+        return
+    desk = anyio.run(played, flow, seed)
+    assert desk.turns <= total.turns
+    assert 2 * desk.turns + desk.told_count <= total.messages
+
+
+@settings(max_examples=40)
+@given(
+    chain=st.lists(st.sampled_from(IDS), min_size=3, max_size=3, unique=True),
+    seed=st.integers(0, 2**32),
+)
+def test_a_flow_of_interactions_two_deep_never_needs_more_than_its_bound(
+    chain: list[str], seed: int
+) -> None:
+    outer, filled, deeper = chain
+    flow = flow_with([outer], filled=filled, deeper=deeper, rounds=1)
     if flow is None:
         return
     total = bounds(flow, KNOWN).total

@@ -103,7 +103,8 @@ class WorkspacePlanner:
             approve_plan=not composed.made_here,
         )
         parts = tuple(map(_bounded, (*most.interactions, most.total)))
-        return PlannedRun(order, composed.limits, parts, most.total.unbounded)
+        total = most.total
+        return PlannedRun(order, composed.limits, parts, total.unbounded, total.on_top)
 
 
 async def standings(office: Office, root: Path) -> dict[str, Standing]:

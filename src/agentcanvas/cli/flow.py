@@ -162,6 +162,10 @@ def bounds_(name: Name, as_json: AsJson = False) -> None:
     print("costs nothing.")
     if total.tokens is not None:
         print(f"Tokens are counted when a turn ends: at most {total.tokens_in_words}.")
+    if total.on_top:
+        print("\nOn top of that, in turns:")
+        for sentence in total.on_top:
+            _console().print(Text(f"  {_plain(sentence)}"))
     if total.unbounded:
         print("\nWithout a bound:")
         for sentence in total.unbounded:

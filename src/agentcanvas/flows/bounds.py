@@ -6,7 +6,7 @@ Each pattern declares its worst case; here they are capped by ends and budgets a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -16,6 +16,7 @@ from agentcanvas.flows.model import Flow
 from agentcanvas.flows.order import side_by_side
 from agentcanvas.flows.pattern_info import Case, Cost, Patterns
 from agentcanvas.flows.settle import Settled, settle
+from agentcanvas.flows.team import DEFAULT_KIND, OF_A_SERVICE, WITH_TOOLS
 from agentcanvas.protocol.turns import MOST_PARTS
 
 TURN_MINUTES: Final = 30.0
@@ -24,6 +25,8 @@ CHECK_MINUTES: Final = 10.0
 """How long one check may take when it does not say."""
 MAX_PARALLEL: Final = 5
 _MINUTE_MS: Final = 60_000
+CONTINUATIONS: Final = 4
+"""How often one turn may run into a limit; a service that never lets it through is no service."""
 _MESSAGES_A_TURN: Final = 2
 _TURNS_A_FORM: Final = 2
 """An answer without its message form is asked for once more."""
@@ -43,6 +46,8 @@ class Bound(Struct, frozen=True, kw_only=True):
     """Agents that may be in the middle of a turn at the same time."""
     unbounded: tuple[str, ...] = ()
     """What has no bound, and how to give it one."""
+    on_top: tuple[str, ...] = ()
+    """What no pattern asks for and costs turns all the same; a budget holds it, if there is one."""
 
     @property
     def tokens_in_words(self) -> str:
@@ -78,6 +83,7 @@ def bounds(flow: Flow, patterns: Patterns, *, max_parallel: int = MAX_PARALLEL) 
         cost=_least(_sum(part.cost for part in parts), whole and whole.cost),
         running=min(max_parallel, len(players)),
         unbounded=tuple(sentence for part in parts for sentence in part.unbounded),
+        on_top=tuple(dict.fromkeys(sentence for part in parts for sentence in part.on_top)),
     )
     return Bounds(parts, total)
 
@@ -103,7 +109,32 @@ def _bound(flow: Flow, each: Settled, worst: Cost, max_parallel: int) -> Bound:
             for name, value in found.items()
             if value is None
         ),
+        on_top=tuple(_on_top(flow, each)),
     )
+
+
+def _on_top(flow: Flow, each: Settled) -> Iterator[str]:
+    """Turns that agents take of their own accord, or because of their service."""
+    kinds = {
+        agent.id: agent.runtime.kind if agent.runtime else DEFAULT_KIND for agent in flow.agents
+    }
+    limited = sorted(name for name in each.players if kinds[name] in OF_A_SERVICE)
+    if limited:
+        yield (
+            f"{', '.join(limited)}: a turn that runs into a limit of the service, or is handed "
+            f"over, is taken up again, at most {CONTINUATIONS} times"
+        )
+    asking = sorted(name for name in each.players if kinds[name] in WITH_TOOLS)
+    if asking and len(kinds) > 1:
+        held = (
+            "; budgets.turns holds them"
+            if each.budgets.turns
+            else "; set budgets.turns to hold them"
+        )
+        yield (
+            f"{', '.join(asking)}: may ask others in the middle of a turn; each question is a "
+            f"turn{held}"
+        )
 
 
 def _messages(worst: Cost, turns: int | None) -> int | None:

@@ -48,6 +48,11 @@ RUNTIME_KINDS: Final = (
     "a2a",
     "acp",
 )
+DEFAULT_KIND: Final = "cli"
+OF_A_SERVICE: Final = frozenset({"cli", "model", "remote", "a2a", "acp"})
+"""Behind these is a service that may have limits of its own."""
+WITH_TOOLS: Final = frozenset({"cli", "model"})
+"""These are handed tools to speak with the other members in the middle of a turn."""
 
 
 class Runtime(
@@ -65,7 +70,7 @@ class Runtime(
             "person, a model, or an agent that connects by itself.",
             extra_json_schema={"examples": list(RUNTIME_KINDS)},
         ),
-    ] = "cli"
+    ] = DEFAULT_KIND
     backend_id: Annotated[
         str | None, Meta(description="Which CLI; auto takes the first one that works.")
     ] = None

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from msgspec import UNSET, Struct, structs
 
+from agentcanvas.flows.bounds import CONTINUATIONS
 from agentcanvas.protocol.records import FailureClass
 from agentcanvas.protocol.turns import Access
 from agentcanvas.runs import events as e
@@ -21,8 +22,6 @@ from agentcanvas.runs.context import RunContext
 from agentcanvas.runs.turns import TurnOutcome, TurnSpec
 
 _LIMITS = frozenset({FailureClass.RATE_LIMIT, FailureClass.QUOTA, FailureClass.HANDED_OFF})
-_MOST = 4
-"""How often one turn may run into a limit; a service that never lets it through is no service."""
 _LONGEST_WAIT_MS = 12 * 3_600_000
 _UNTOLD_WAIT_MS = 60_000
 """How long a rate limit lasts that does not say so."""
@@ -45,7 +44,7 @@ async def take_through_limits(
     outcome = await run.turns.take(spec, *also)
     tried = {spec.to, *never}
     base = spec
-    for number in range(1, _MOST + 1):
+    for number in range(1, CONTINUATIONS + 1):
         if outcome.ok or outcome.failure not in _LIMITS:
             break
         step = await _decided(run, f"{base.key}/limit:{number}", spec, outcome, tried=tried)

@@ -61,6 +61,7 @@ class PlannedRun(Wire, frozen=True):
     limits: str
     bounds: tuple[Bounded, ...]
     unbounded: tuple[str, ...] = ()
+    on_top: tuple[str, ...] = ()
 
 
 class Budget(Wire, frozen=True):

@@ -1061,6 +1061,7 @@ export interface PlannedRun {
   readonly limits: string;
   readonly bounds: readonly Bounded[];
   readonly unbounded?: readonly string[];
+  readonly onTop?: readonly string[];
 }
 
 /** What is on the disk of a run, in bytes; `reason` is why it stays. */

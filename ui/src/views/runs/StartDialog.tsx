@@ -128,7 +128,7 @@ function Start({ onDone }: { onDone: () => void }) {
 }
 
 /** The worst case, so that nobody is surprised by it (D19). */
-function Bounds({ planned: { bounds, unbounded = [] } }: { planned: PlannedRun }) {
+function Bounds({ planned: { bounds, onTop = [], unbounded = [] } }: { planned: PlannedRun }) {
   const t = useT();
   return (
     <div className="table-scroll" tabIndex={0} role="group" aria-label={t("start.bounds")}>
@@ -149,7 +149,7 @@ function Bounds({ planned: { bounds, unbounded = [] } }: { planned: PlannedRun }
           ))}
         </tbody>
       </table>
-      {unbounded.map((sentence) => (
+      {[...onTop, ...unbounded].map((sentence) => (
         <p key={sentence} className="subtle">
           {sentence}
         </p>
