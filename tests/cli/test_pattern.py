@@ -173,7 +173,10 @@ def test_a_pattern_of_yours_is_listed_and_a_refused_one_says_why(
     listed = give("list").output
     assert "Say it back." in listed
     assert "bad is refused: line 1 imports asyncio" in listed
-    assert told("list")[-1]["id"] == "echo_once"
+    *_, echo_once, bad = told("list")
+    assert echo_once["id"] == "echo_once"
+    assert bad["id"] == "bad"
+    assert bad["refused"].startswith("line 1 imports asyncio")
     assert told("simulate", "echo_once", "--runs", "5")["turns"] == 1
     made = give("new-flow", "echo_once")
     assert "there is no pattern" not in made.output

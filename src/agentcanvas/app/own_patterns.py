@@ -13,12 +13,13 @@ import importlib.util
 import inspect
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
+from functools import partial
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -27,6 +28,7 @@ from agentcanvas.app.workspace import FOLDER
 from agentcanvas.pattern import Pattern
 
 GROUP: Final = "agentcanvas.patterns"
+ENTRY: Final = "--entry-point"
 FORBIDDEN: Final = frozenset(
     {
         *("anyio", "asyncio", "concurrent", "multiprocessing", "threading", "select", "selectors"),
@@ -51,11 +53,21 @@ class Own:
     refused: dict[str, str] = field(default_factory=dict)
 
 
+class _Candidate(NamedTuple):
+    """Something that may hold patterns: its name, its text, and how it comes in."""
+
+    name: str
+    read: Callable[[], str]
+    load: Callable[[], list[Pattern]]
+
+
 def own_patterns(root: Path, environ: Mapping[str, str], taken: frozenset[str]) -> Own:
     """Every pattern of this workspace and of the packages installed beside us."""
     own = Own()
-    for name, text, load in [*_in_files(root, environ, own), *_in_packages()]:
+    for name, read, load in [*_in_files(root, environ, own), *_in_packages()]:
+        text = ""
         try:
+            text = read()
             reason = _unfit(text)
             found = [] if reason else list(load())
         except RefusedError as refused:
@@ -82,7 +94,7 @@ def has_own(root: Path) -> bool:
     return any((root / FOLDER / "patterns").glob("*.py")) or bool(entry_points(group=GROUP))
 
 
-def _in_files(root: Path, environ: Mapping[str, str], own: Own) -> Iterator[tuple[str, str, Any]]:
+def _in_files(root: Path, environ: Mapping[str, str], own: Own) -> Iterator[_Candidate]:
     folder = root / FOLDER / "patterns"
     files = sorted(folder.glob("*.py")) if folder.is_dir() else []
     if not files:
@@ -93,22 +105,36 @@ def _in_files(root: Path, environ: Mapping[str, str], own: Own) -> Iterator[tupl
             own.refused[path.stem] = f"it does not run yet. {decision.sentence}"
             continue
         text = path.read_text("utf-8", "replace")
-        yield path.stem, text, lambda path=path, text=text: _from_file(path, text)
+        yield _Candidate(path.stem, partial(str, text), partial(_from_file, path, text))
 
 
-def _in_packages() -> Iterator[tuple[str, str, Any]]:
-    for entry in entry_points(group=GROUP):
-        found = entry.load()
-        module = found if isinstance(found, ModuleType) else inspect.getmodule(found)
-        text = inspect.getsource(module) if module is not None else ""
-        yield entry.name, text, lambda found=found: patterns_of(found)
+def _in_packages() -> Iterator[_Candidate]:
+    """Whoever installs a package trusts it; a trial it has like every other one."""
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+        yield _Candidate(entry.name, partial(_text_of, entry), partial(_from_package, entry))
+
+
+def _text_of(entry: EntryPoint) -> str:
+    """The source of an entry point's module, which is not run for it; and its version."""
+    spec = importlib.util.find_spec(entry.module)
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        raise RefusedError(f"its module {entry.module} has no source that could be looked at")
+    version = f"# {entry.dist.name} {entry.dist.version}\n" if entry.dist is not None else ""
+    return Path(spec.origin).read_text("utf-8", "replace") + version
 
 
 def _from_file(path: Path, text: str) -> list[Pattern]:
-    reason = _trial(path, text)
+    reason = _trial(text, str(path))
     if reason:
         raise RefusedError(reason)
     return patterns_of(load_module(path))
+
+
+def _from_package(entry: EntryPoint) -> list[Pattern]:
+    reason = _trial(_text_of(entry), ENTRY, entry.name, entry.value)
+    if reason:
+        raise RefusedError(reason)
+    return patterns_of(entry.load())
 
 
 def load_module(path: Path) -> ModuleType:
@@ -166,18 +192,18 @@ def misshapen(pattern: Any) -> str:
     return ""
 
 
-def _trial(path: Path, text: str) -> str:
+def _trial(text: str, *what: str) -> str:
     """Have it played in a process of its own, twice; what is wrong, or nothing."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     if digest not in _cleared:
-        _cleared[digest] = _tried(path)
+        _cleared[digest] = _tried(what)
     return _cleared[digest]
 
 
-def _tried(path: Path) -> str:
-    command = [sys.executable, "-m", "agentcanvas.app.pattern_trial", str(path)]
+def _tried(what: tuple[str, ...]) -> str:
+    command = [sys.executable, "-m", "agentcanvas.app.pattern_trial", *what]
     try:
-        done = subprocess.run(  # noqa: S603 - our own interpreter, on a file that is trusted
+        done = subprocess.run(  # noqa: S603 - our own interpreter, on code that is trusted
             command, capture_output=True, text=True, timeout=_TRIAL_S, check=False
         )
     except subprocess.TimeoutExpired:

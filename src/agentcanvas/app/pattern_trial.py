@@ -1,4 +1,6 @@
-"""Tries a user's pattern with simulated agents, in a process of its own: ``-m … FILE``.
+"""Tries a user's pattern with simulated agents, in a process of its own.
+
+``-m agentcanvas.app.pattern_trial FILE``, or ``--entry-point NAME MODULE:ATTRIBUTE``.
 
 It is played twice with the same replies. Two different records would diverge on every resume, and
 more turns than it declares would break every bound.
@@ -7,11 +9,20 @@ more turns than it declares would break every bound.
 from __future__ import annotations
 
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
 import anyio
 
-from agentcanvas.app.own_patterns import NO_PATTERN, load_module, misshapen, patterns_of
+from agentcanvas.app.own_patterns import (
+    ENTRY,
+    GROUP,
+    NO_PATTERN,
+    load_module,
+    misshapen,
+    patterns_of,
+)
 from agentcanvas.pattern import Cast, Outcome, Pattern, Size
 from agentcanvas.patterns import PATTERNS
 from agentcanvas.patterns.scripted import Said, ScriptedStage
@@ -62,9 +73,15 @@ def _difference(one: tuple[Said, ...], other: tuple[Said, ...]) -> str:
     return f"it took {len(one)} steps, then {len(other)}"
 
 
+def _loaded(what: list[str]) -> Any:
+    if what[0] == ENTRY:
+        return EntryPoint(name=what[1], value=what[2], group=GROUP).load()
+    return load_module(Path(what[0]))
+
+
 def main() -> int:
-    """Try every pattern of a file."""
-    found = patterns_of(load_module(Path(sys.argv[1])))
+    """Try every pattern of a file or an entry point."""
+    found = patterns_of(_loaded(sys.argv[1:]))
     for wrong in [misshapen(each) or wrong_with(each) for each in found] or [NO_PATTERN]:
         if wrong:
             sys.stdout.write(f"{wrong}\n")

@@ -17,6 +17,7 @@ from agentcanvas.app.workspace import find_root
 from agentcanvas.cli.init import say_next, write_flow
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.errors import FlowError
+from agentcanvas.flows.axes import Sync
 from agentcanvas.flows.bounds import bounds
 from agentcanvas.flows.emit import lines
 from agentcanvas.flows.model import Flow
@@ -55,6 +56,7 @@ def list_(as_json: AsJson = False) -> None:
     here = _here()
     told = [_told(here, name) for name in here.patterns]
     if as_json:
+        told += [{"id": name, "refused": reason} for name, reason in here.refused.items()]
         print(_json(told))
         return
     width = max(len(each["id"]) for each in told)
@@ -92,6 +94,8 @@ def show(name: Name, as_json: AsJson = False) -> None:
     console.print(Text("\noptions (data.params)", style="dim"))
     for key, value in msgspec.to_builtins(pattern.options()).items():
         console.print(Text(f"  {key:<16} ", style="cyan").append(json.dumps(value), "default"))
+    console.print(Text("\nsync (data.sync)", style="dim"))
+    console.print(Text(f"  {', '.join(_syncs(info))}; the first if you do not say"))
     console.print(Text("\nends", style="dim"))
     for end in msgspec.to_builtins(info.termination):
         console.print(Text(f"  {_end(end)}"))
@@ -238,6 +242,7 @@ def _told(here: Repertoire, name: str) -> dict[str, Any]:
         "gist": (type(pattern).__doc__ or "").strip().partition("\n")[0],
         "label": subgraph(info).label,
         "topologies": [each.value for each in info.topologies],
+        "sync": [each.value for each in _syncs(info)],
         "roles": [
             {"name": role.name, "count": role.count, "system": role.system, "writes": role.writes}
             for role in info.roles
@@ -245,6 +250,12 @@ def _told(here: Repertoire, name: str) -> dict[str, Any]:
         "options": msgspec.to_builtins(pattern.options()),
         "termination": msgspec.to_builtins(info.termination),
     }
+
+
+def _syncs(info: PatternInfo) -> list[Sync]:
+    """How it may run, its own way first."""
+    known = [each for each in Sync if info.goes_on or each is not Sync.ASYNC]
+    return sorted(known, key=lambda each: each is not info.sync)
 
 
 def _doc(pattern: Pattern) -> str:
