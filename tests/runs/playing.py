@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from agentcanvas.clock import VirtualClock
+from agentcanvas.flows.axes import Sync
 from agentcanvas.flows.catalogue import CATALOGUE
 from agentcanvas.pattern import Answer, Ask, Ends, Measure, Outcome, Pattern, Size
 from agentcanvas.patterns import PATTERNS
@@ -17,8 +18,8 @@ from agentcanvas.protocol.records import ProposalRef
 from agentcanvas.runs.budget import Budget, Meter
 from agentcanvas.runs.journal import Journal
 from agentcanvas.runs.offstage import Part, Scope
+from agentcanvas.runs.scene import Pace, ends_of
 from agentcanvas.runs.scene import Scene as Place
-from agentcanvas.runs.scene import ends_of
 from agentcanvas.runs.slots import Slots
 from agentcanvas.runs.stage import Done, RunStage, Settled
 from agentcanvas.store import Store
@@ -151,8 +152,12 @@ async def play_scene(
     ends: Ends | None = None,
     budget: Budget | None = None,
     meter: Meter | None = None,
+    sync: Sync | None = None,
 ) -> Outcome:
-    """Have a pattern play its scene in a new life of the one run there is in ``store``."""
+    """Have a pattern play its scene in a new life of the one run there is in ``store``.
+
+    Its turns follow each other as they do in a flow that does not say how.
+    """
     pattern = BY_ID[name]
     journal = await Journal.open(store, STREAM)
     scope = Scope(
@@ -163,6 +168,7 @@ async def play_scene(
         ends=ends or scene.stage.get("ends") or Ends(),
         cast=scene.cast,
         roles=pattern.roles,
+        pace=Pace(sync or CATALOGUE[name].sync),
     )
     cast = {role: tuple(agents) for role, agents in scene.cast.items()}
     options = scene.options or pattern.options()

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from agentcanvas.clock import VirtualClock
+from agentcanvas.flows.axes import Sync
 from agentcanvas.flows.catalogue import CATALOGUE
 from agentcanvas.pattern import Ask, Fate
 from agentcanvas.protocol.records import FailureClass
@@ -89,6 +90,23 @@ FAULTS: dict[str, Fault] = {
     for each in (silent, slow, dead, garbage, wrong_form, refuses, out_of_turn, floods)
 }
 CASES = [*FAULTS, "duplicates"]
+PACED = [
+    pytest.param(name, sync, id=name if sync is Sync.REQ_RES else f"{name}-{sync}")
+    for name in IDS
+    for sync in (Sync.REQ_RES, Sync.ASYNC)
+    if sync is Sync.REQ_RES or CATALOGUE[name].goes_on
+]
+"""All twenty, and again async those that may run so."""
+
+
+def _row(name: str, sync: Sync) -> str:
+    return name if sync is Sync.REQ_RES else f"{name} (async)"
+
+
+def test_the_tables_hold_all_twenty_and_all_nine() -> None:
+    assert len(CASES) == 9
+    assert {each.values[0] for each in PACED} == set(IDS)
+    assert len(IDS) == 20
 
 
 @pytest.fixture
@@ -107,9 +125,13 @@ async def test_it_ends_on_the_engines_stage_as_on_the_one_for_tests(
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize(("name", "sync"), PACED)
 async def test_it_ends_within_its_bound_whatever_an_agent_does(
-    name: str, case: str, clock: VirtualClock, record_property: Callable[[str, object], None]
+    name: str,
+    sync: Sync,
+    case: str,
+    clock: VirtualClock,
+    record_property: Callable[[str, object], None],
 ) -> None:
     """One agent after the other is at fault, and once all of them."""
     scene = SCENES[name]
@@ -137,7 +159,7 @@ async def test_it_ends_within_its_bound_whatever_an_agent_does(
         begun = clock.monotonic()
         with anyio.fail_after(20):  # of real time: nothing hangs
             async with await Store.in_memory(clock=clock) as store:
-                outcome = await play_scene(store, name, scene, desk, clock, ends=ends)
+                outcome = await play_scene(store, name, scene, desk, clock, ends=ends, sync=sync)
         most = turns_at_most(name, scene, rounds=ends.rounds)
         assert len(desk.asks) <= most
         assert outcome.reason
@@ -149,18 +171,18 @@ async def test_it_ends_within_its_bound_whatever_an_agent_does(
         if outcome.reason.startswith("timeout_ms"):
             assert not outcome.done
         reasons.append(outcome.reason)
-    record_property("pattern faults", [name, case, reasons[-1]])
+    record_property("pattern faults", [_row(name, sync), case, reasons[-1]])
 
 
-@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize(("name", "sync"), PACED)
 async def test_a_crash_at_any_step_and_a_resume_give_what_no_crash_gives(
-    name: str, record_property: Callable[[str, object], None]
+    name: str, sync: Sync, record_property: Callable[[str, object], None]
 ) -> None:
     scene = SCENES[name]
     clock = VirtualClock()
     whole = SceneDesk(scene, clock)
     async with await Store.in_memory(clock=clock) as store:
-        expected = await play_scene(store, name, scene, whole, clock)
+        expected = await play_scene(store, name, scene, whole, clock, sync=sync)
     for moment in range(len(whole.effects)):
         clock = VirtualClock()
         desk = SceneDesk(scene, clock)
@@ -168,14 +190,16 @@ async def test_a_crash_at_any_step_and_a_resume_give_what_no_crash_gives(
         async with await Store.in_memory(clock=clock) as store:
             desk.die_before = moment
             with pytest.raises(Killed):
-                await play_scene(store, name, scene, desk, clock, meter=meter)
+                await play_scene(store, name, scene, desk, clock, meter=meter, sync=sync)
             done_before = len(desk.effects)
             desk.die_before = None
-            outcome = await play_scene(store, name, scene, desk, clock)
+            outcome = await play_scene(store, name, scene, desk, clock, sync=sync)
         assert outcome == expected, f"after a crash before step {moment}"
         again = [step for step in desk.effects[done_before:] if step in desk.effects[:done_before]]
         assert set(again) <= _under_way(desk, done_before)
-    record_property("pattern resumes", [name, f"{len(whole.effects)} crashes", expected.reason])
+    record_property(
+        "pattern resumes", [_row(name, sync), f"{len(whole.effects)} crashes", expected.reason]
+    )
 
 
 def _under_way(desk: SceneDesk, moment: int) -> set[str]:
