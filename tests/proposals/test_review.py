@@ -214,6 +214,26 @@ def test_red_before_and_after_is_for_a_person_to_decide() -> None:
     assert (ruling.outcome, ruling.overridden) == (Outcome.APPLY, False)
 
 
+WORSE = [(PASSED, RED_BEFORE), (PASSED, UNSOUND), (PASSED, FAILED), (RED_BEFORE, FAILED)]
+
+
+@pytest.mark.req("D13")
+@pytest.mark.parametrize(("then", "now"), WORSE)
+def test_a_person_who_saw_better_evidence_is_asked_again_whatever_reason_they_gave(
+    then: Evidence, now: Evidence
+) -> None:
+    verdict = says(Decision.APPLY, kind=PERSON, reason="fine")
+    case = ReviewCase("coder", (), now, verdict, then.status, asked=1)
+    ruling = judge(case)
+    assert ruling.outcome is Outcome.ASK_PERSON
+    assert now.sentence in ruling.reason
+    for known in (now, FAILED):  # the same, or no better than what they saw
+        after = msgspec.structs.replace(case, seen=known.status)
+        assert judge(after).outcome is Outcome.APPLY
+    rejected = msgspec.structs.replace(verdict, decision=Decision.REJECT)
+    assert judge(msgspec.structs.replace(case, verdict=rejected)).outcome is Outcome.REJECT
+
+
 def test_a_person_may_ask_for_more_rounds_than_the_flow_has() -> None:
     verdict = says(Decision.REVISE, kind=PERSON, reason="once more")
     assert rule(verdict, iteration=9).outcome is Outcome.REVISE
@@ -297,6 +317,7 @@ CASES = st.builds(
     st.sampled_from([(), UNSAFE]),
     EVIDENCE,
     st.none() | VERDICTS,
+    st.none() | st.sampled_from(EvidenceStatus),
     st.integers(0, 3),
     st.integers(1, 5),
     st.booleans(),
@@ -324,6 +345,7 @@ def test_nothing_lands_without_a_verdict_past_safety_or_by_its_author(case: Revi
     sound = case.evidence.status in {EvidenceStatus.PASSED, EvidenceStatus.UNVERIFIED}
     clean = not any(finding.blocks for finding in case.verdict.findings)
     if case.verdict.kind is PERSON:
+        assert not case.is_worse_than_seen
         assert case.verdict.reason or (
             clean and case.verdict.verified and case.evidence.status is not EvidenceStatus.FAILED
         )

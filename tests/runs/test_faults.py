@@ -5,6 +5,7 @@ Whatever they do, their run goes on or ends with a reason, and nothing lands wit
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -65,6 +66,23 @@ def files_of(root: Path) -> dict[str, str]:
 async def left_over(root: Path) -> int:
     """How many processes of any agent are still there."""
     return await end_leftovers(str(root / ".agentcanvas" / "sandboxes"))
+
+
+@pytest.mark.req("D18", "D13")
+async def test_what_a_check_starts_is_known_by_its_workspace_and_ended_when_that_is_opened(
+    root: Path,
+) -> None:
+    """A killed host could leave it; whoever opens the workspace next ends it by its tag."""
+    ours = f'case "$AGENTCANVAS_SANDBOX" in {root}/.agentcanvas/sandboxes/*) ;; *) exit 1;; esac'
+    async with engine_on(root, functions={"coder": writing("greeting.txt", "hello\n")}) as engine:
+        text = flow({"coder": PYTHON}, checks=[{"name": "ours", "command": ours}])
+        entries = await rests(engine, await engine.start(order(text)))
+        assert [checked.status for checked in payloads(entries, e.ChecksRun)] == ["passed"]
+    tag = f"{root}/.agentcanvas/sandboxes/run_20260101_000000/.evidence-x/home/1234"
+    environment = {**os.environ, "AGENTCANVAS_SANDBOX": tag}
+    left = await anyio.open_process(["sleep", "600"], env=environment)
+    async with left, engine_on(root):
+        assert await left.wait() < 0
 
 
 # -- silent ---------------------------------------------------------------------------------------

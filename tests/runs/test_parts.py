@@ -238,3 +238,68 @@ async def test_what_a_reviewer_found_is_shown(root: Path) -> None:
         assert (said.by, said.decision, said.reason) == ("critic", Decision.REJECT, "no")
         assert [found.description for found in said.findings] == ["the end is evil"]
         assert view.status is ProposalState.REJECTED
+
+
+# -- a base whose checks fail already -------------------------------------------------------------
+
+DARK = [*LINES[:1], "evil\n", *LINES[2:27], "evil\n", *LINES[28:]]
+TWO_CHECKS = [
+    {"name": "top", "command": "! head -n 5 story.txt | grep -q evil"},
+    {"name": "end", "command": "! tail -n 5 story.txt | grep -q evil"},
+]
+
+
+def mender(turn: Turn) -> str:
+    """Mends both ends of a story whose base fails at both."""
+    (tree_of(turn) / "story.txt").write_text("".join(LINES))
+    return "I mended the story."
+
+
+@pytest.fixture
+def dark(tmp_path: Path) -> Path:
+    return repository(tmp_path / "dark", {"story.txt": "".join(DARK)})
+
+
+@pytest.mark.parametrize(
+    ("checks", "sentence"),
+    [
+        ([NO_EVIL], "good: red → red"),
+        (TWO_CHECKS, "top: red → green; end: red → red"),
+    ],
+)
+async def test_half_of_what_mends_a_red_suite_lands_only_when_its_red_evidence_was_seen(
+    dark: Path, checks: list[dict[str, str]], sentence: str
+) -> None:
+    async with engine_on(dark, functions={"coder": mender}) as engine:
+        run_id = await engine.start(order(flow(checks=checks)))
+        await rests(engine, run_id)
+        whole = await engine.proposal(run_id, "t1")
+        assert whole.evidence_status == "passed"
+        after = await apply(engine, run_id, FileChoice("story.txt", (1,)))
+        assert after[-1] == "run_parked"
+        ask = await ask_of(engine, run_id)
+        assert sentence in ask.problem
+        _, part = payloads(await so_far(engine, run_id), e.ChecksRun)
+        assert (part.status, part.sentence) == ("red_before", sentence)
+        await judged(engine, run_id, decision="apply")
+        assert (await engine.state(run_id)).status is RunStatus.DONE
+    assert "".join(LINES[:20]) in (dark / "story.txt").read_text()
+    assert (dark / "story.txt").read_text().splitlines()[27] == "evil"
+
+
+async def test_whoever_has_seen_the_red_evidence_of_one_half_may_take_the_other(
+    dark: Path,
+) -> None:
+    async with engine_on(dark, functions={"coder": mender}) as engine:
+        run_id = await engine.start(order(flow(checks=[NO_EVIL])))
+        await rests(engine, run_id)
+        for hunk in (1, 2):
+            await apply(engine, run_id, FileChoice("story.txt", (hunk,)))
+        told = payloads(await so_far(engine, run_id), e.ChecksRun)
+        assert [(each.status, each.sentence) for each in told] == [
+            ("passed", "good: red → green"),
+            ("red_before", "good: red → red"),
+            ("red_before", "good: red → red"),
+        ]
+        assert (await engine.state(run_id)).status is RunStatus.DONE
+    assert (dark / "story.txt").read_text() == "".join([*DARK[:27], *LINES[27:]])

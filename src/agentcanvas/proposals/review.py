@@ -53,17 +53,28 @@ class Outcome(StrEnum):
     ASK_PERSON = "ask_person"
 
 
+_DOUBT: Final = {
+    EvidenceStatus.PASSED: 0,
+    EvidenceStatus.UNVERIFIED: 1,
+    EvidenceStatus.UNSOUND: 2,
+    EvidenceStatus.RED_BEFORE: 3,
+    EvidenceStatus.FAILED: 4,
+}
+
+
 class ReviewCase(msgspec.Struct, frozen=True):
     """Everything that the gate looks at.
 
     ``asked`` counts how often the reviewer was asked in this round, and ``verdict`` is None while
-    no answer could be read. ``iteration`` starts at 1.
+    no answer could be read. ``seen`` is what the evidence was when it was given: that of a part, or
+    on ground that has moved since, may be another. ``iteration`` starts at 1.
     """
 
     author: str
     breaches: tuple[Breach, ...]
     evidence: Evidence
     verdict: Verdict | None = None
+    seen: EvidenceStatus | None = None
     asked: int = 0
     iteration: int = 1
     testing_required: bool = False
@@ -73,6 +84,11 @@ class ReviewCase(msgspec.Struct, frozen=True):
     def lacks_tests(self) -> bool:
         """The task demands tests, and nothing was verified (S9)."""
         return self.testing_required and self.evidence.status is EvidenceStatus.UNVERIFIED
+
+    @property
+    def is_worse_than_seen(self) -> bool:
+        """The evidence speaks less for the change than what the verdict stands on."""
+        return self.seen is not None and _DOUBT[self.evidence.status] > _DOUBT[self.seen]
 
 
 class Ruling(msgspec.Struct, frozen=True):
@@ -187,7 +203,11 @@ def _approved_by_agent(case: ReviewCase, verdict: Verdict) -> Ruling:
 
 
 def _approved_by_person(case: ReviewCase, verdict: Verdict) -> Ruling:
-    """A person may override what the checks and findings say, if they say why (C4)."""
+    """A person may override what the checks and findings say, if they know it and say why (C4)."""
+    if case.is_worse_than_seen:
+        return _person(
+            f"Answer once more, knowing what the checks say now: {case.evidence.sentence}"
+        )
     objection = _objection(case, verdict)
     if not objection:
         return Ruling(Outcome.APPLY, verdict.reason or case.evidence.sentence, verdict.by)

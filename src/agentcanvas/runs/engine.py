@@ -49,7 +49,7 @@ from agentcanvas.runs.shown import ShownProposal, Side
 from agentcanvas.runs.snapshots import WORTH_KEEPING, Snapshots
 from agentcanvas.runs.state import RunState, RunStatus
 from agentcanvas.runs.tail import Tail
-from agentcanvas.sandbox.cleanup import Plan, Standing
+from agentcanvas.sandbox.cleanup import Plan, Standing, end_strays
 from agentcanvas.sandbox.paths import sanitised
 from agentcanvas.sandbox.pick import Picked
 from agentcanvas.sandbox.selection import find_repository
@@ -510,6 +510,7 @@ class Engine:
 
     async def _take_stock(self, *, resume: bool) -> None:
         """Find the runs; those that nobody carries out any more are interrupted."""
+        await end_strays(self._with.workspace)
         self._streams = await history.streams(self._with.store)
         await self._take_back_turns()
         await self._watch_what_waits()

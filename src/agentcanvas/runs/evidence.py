@@ -118,9 +118,8 @@ class Examiner:
         limits = Limits(deadline_s=deadline_s, output_bytes=_OUTPUT_BYTES)
         self._clock.hold()
         try:
-            ending, lines = await run_confined(
-                self._confinement, view, Command(("/bin/sh", "-c", command)), limits
-            )
+            started = Command(("/bin/sh", "-c", command), tag=str(view.home))
+            ending, lines = await run_confined(self._confinement, view, started, limits)
         finally:
             self._clock.release()
         output = "\n".join(line.text for line in lines)

@@ -14,7 +14,7 @@ from msgspec import Struct
 from agentcanvas.flows.guards import PERSON
 from agentcanvas.flows.settle import SettledReview
 from agentcanvas.hub.person_inbox import mailbox_of
-from agentcanvas.proposals.checks import Evidence
+from agentcanvas.proposals.checks import Evidence, EvidenceStatus
 from agentcanvas.proposals.choosing import chosen_in
 from agentcanvas.proposals.model import Decision, FileChoice
 from agentcanvas.proposals.policy import Breach
@@ -102,10 +102,11 @@ class Verdicts:
     async def on(self, whole: Dossier, looking: Looking) -> Judged:
         """The ruling that settles this round, whoever has to be asked for it."""
         verdict = automatic_verdict(self._options)
+        seen: EvidenceStatus | None = None
         asked = of_person = 0
         dossier = whole
         while True:
-            ruling = judge(self._case(dossier, verdict, asked))
+            ruling = judge(self._case(dossier, verdict, asked, seen))
             if ruling.outcome is Outcome.APPLY and (now := await looking.renewed(dossier)):
                 dossier = now
                 continue  # the same verdict, on what is true now
@@ -114,6 +115,7 @@ class Verdicts:
             if ruling.outcome is Outcome.ASK_PERSON or self._reviewer(dossier) == PERSON:
                 of_person += 1
                 why = "" if ruling.outcome is Outcome.ASK_REVIEWER else ruling.reason
+                seen = dossier.evidence.status
                 verdict = await self._ask_person(dossier, of_person, why)
                 if verdict is not None and verdict.chosen:
                     dossier = await looking.part(whole, verdict.chosen)
@@ -121,6 +123,7 @@ class Verdicts:
             else:
                 asked += 1
                 again = ruling.reason if ruling.outcome is Outcome.ASK_AGAIN else ""
+                seen = dossier.evidence.status
                 verdict = await self._ask_reviewer(dossier, asked, again)
 
     def _reviewer(self, dossier: Dossier) -> str:
@@ -128,12 +131,15 @@ class Verdicts:
         named = self._review.reviewer
         return PERSON if named == dossier.ref.agent_id else named
 
-    def _case(self, dossier: Dossier, verdict: Verdict | None, asked: int) -> ReviewCase:
+    def _case(
+        self, dossier: Dossier, verdict: Verdict | None, asked: int, seen: EvidenceStatus | None
+    ) -> ReviewCase:
         return ReviewCase(
             author=dossier.ref.agent_id,
             breaches=dossier.breaches,
             evidence=dossier.evidence,
             verdict=verdict,
+            seen=seen,
             asked=asked,
             iteration=dossier.iteration,
             testing_required=dossier.testing_required,

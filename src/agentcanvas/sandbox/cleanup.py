@@ -22,9 +22,16 @@ from agentcanvas.errors import AgentCanvasError, SandboxError
 from agentcanvas.sandbox.diff import make_patch
 from agentcanvas.sandbox.disk import DiskUse, FolderUse, disk_use, runs_on_disk, trash_folder
 from agentcanvas.sandbox.generation import told
-from agentcanvas.sandbox.paths import SandboxPaths, generations_folder, owner_of, run_folder
+from agentcanvas.sandbox.paths import (
+    HOME_FOLDER,
+    SandboxPaths,
+    generations_folder,
+    owner_of,
+    run_folder,
+)
 from agentcanvas.sandbox.pool import leftovers, pool_folder, pooled_trees
 from agentcanvas.sandbox.prepare import is_in_use, open_sandbox, parts_of
+from agentcanvas.sandbox.process_tree import end_leftovers
 from agentcanvas.sandbox.trees import remove_path
 
 
@@ -123,6 +130,15 @@ async def clean_up(workspace: Path, plan: Plan) -> None:
 async def finish_removals(workspace: Path) -> int:
     """Empty the trash, as after a removal that was cut off; gives the number of things in it."""
     return await anyio.to_thread.run_sync(partial(_empty_trash, workspace))
+
+
+async def end_strays(workspace: Path) -> int:
+    """End whatever runs of a workspace left running; gives how many there were.
+
+    A host that is killed takes its processes along, but for those that were just being started.
+    Only for the one who owns the workspace (D1), before anything of its own runs.
+    """
+    return await end_leftovers(str(workspace / HOME_FOLDER))
 
 
 async def _why_held(workspace: Path, run_id: str, standing: Standing | None) -> str | None:

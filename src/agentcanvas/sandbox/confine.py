@@ -163,7 +163,8 @@ class Launch:
 
     ``wires`` are those it uses; without any, the started process is the one from which all descend.
     ``end_with`` is the signal that makes that one take all others along. ``counted_apart`` says
-    that the kernel counts its processes apart from the user's others.
+    that the kernel counts its processes apart from the user's others, ``goes_at_the_end`` that the
+    end of ``go`` starts the command as a byte does, so that it must not end.
     """
 
     argv: tuple[str, ...]
@@ -174,6 +175,7 @@ class Launch:
     calls: bytes = b""
     hands_out_listener: bool = False
     counted_apart: bool = False
+    goes_at_the_end: bool = False
 
 
 class Confinement(Protocol):

@@ -6,12 +6,16 @@ does, nothing is run: the reasons are said, and going on without is the user's e
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import anyio.to_thread
 
 from agentcanvas.errors import NoConfinement, SandboxError
 from agentcanvas.sandbox.confine import ON_A_MAC, ON_LINUX, Command, Confinement, View
@@ -22,8 +26,11 @@ from agentcanvas.sandbox.confinements.seatbelt import PROGRAM as SANDBOX_EXEC
 from agentcanvas.sandbox.confinements.seatbelt import Seatbelt
 from agentcanvas.sandbox.confinements.unconfined import Unconfined
 from agentcanvas.sandbox.process import Limits, run_confined
+from agentcanvas.sandbox.process_tree import end_leftovers, tags_below
 
 _LEAST_LANDLOCK = 3
+
+_TRIALS = "trial:"
 
 # The first must arrive and the second must not, so that a sham confinement is found out. What the
 # shell thinks of the second does not count: it may have written to a private folder of that name.
@@ -111,10 +118,13 @@ def _trial_view(name: Path) -> View:
 
 async def _tried(confinement: Confinement) -> str | None:
     """Run the trial; gives the reason why it failed."""
-    with tempfile.TemporaryDirectory(prefix="agentcanvas-") as name:
+    await _end_trials_without_host()
+    with tempfile.TemporaryDirectory(prefix="agentcanvas-") as name, _held(Path(name)):
         view = _trial_view(Path(name))
         planted = view.workspace.parent / "planted"
-        command = Command(("/bin/sh", "-c", _TRIAL), env={"OUTSIDE": str(planted)})
+        command = Command(
+            ("/bin/sh", "-c", _TRIAL), env={"OUTSIDE": str(planted)}, tag=f"{_TRIALS}{view.home}"
+        )
         try:
             ending, lines = await run_confined(confinement, view, command, Limits(deadline_s=10))
         except SandboxError as error:
@@ -126,3 +136,26 @@ async def _tried(confinement: Confinement) -> str | None:
         said = "; ".join(line.text for line in lines if line.text)
         return said or f"the trial ended with {ending.exit_code} ({ending.cause})"
     return None
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Hold a folder for as long as this process lives, at most; BlockingIOError if another does."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+async def _end_trials_without_host() -> None:
+    """A host that is killed in the first moments of a trial leaves a starter behind.
+
+    Nothing else would come upon it: a trial belongs to no workspace. Its folder stays, because the
+    environment of a process is not to be believed in what to remove.
+    """
+    for tag in await anyio.to_thread.run_sync(tags_below, _TRIALS):
+        home = tag.removeprefix(_TRIALS).rpartition("/")[0]
+        with suppress(OSError), _held(Path(home).parent):
+            await end_leftovers(f"{_TRIALS}{home}")

@@ -93,24 +93,36 @@ def marked(tag: str, namespace: int | None = None) -> list[Member]:
     """List the living processes in this PID namespace, or with this tag or one that extends it."""
     if not ON_LINUX:
         return []
-    mark = f"{TAG}={tag}".encode("utf-8", "surrogateescape")
     found = (
         member_of(pid)
         for pid in _numbers()
-        if (namespace is not None and _namespace(pid) == namespace) or _carries(pid, mark)
+        if (namespace is not None and _namespace(pid) == namespace) or _tags(pid, tag)
     )
     return [member for member in found if member]
 
 
-def _carries(pid: int, mark: bytes) -> bool:
+def tags_below(tag: str) -> set[str]:
+    """List the tags that extend this one and that a living process has."""
+    if not ON_LINUX:
+        return set()
+    return {found for pid in _numbers() for found in _tags(pid, tag)}
+
+
+def _tags(pid: int, tag: str) -> list[str]:
+    """Give what a process has in its environment of a tag: none, or one."""
+    mark = f"{TAG}={tag}".encode("utf-8", "surrogateescape")
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123 -- asked of every process
             variables = file.read()
     except OSError:
-        return False
+        return []
     if mark not in variables:
-        return False
-    return any(v == mark or v.startswith(mark + b"/") for v in variables.split(b"\0"))
+        return []
+    return [
+        variable.partition(b"=")[2].decode("utf-8", "surrogateescape")
+        for variable in variables.split(b"\0")
+        if variable == mark or variable.startswith(mark + b"/")
+    ]
 
 
 def send(members: Iterable[Member], number: signal.Signals) -> None:

@@ -19,6 +19,7 @@ from anyio.abc import Process
 from agentcanvas.errors import SandboxError
 from agentcanvas.sandbox.confine import Command, Confinement, Door, Launch, View, Wires
 from agentcanvas.sandbox.limits import Limits, impose
+from agentcanvas.sandbox.process_tree import end_leftovers
 
 _START_S = 30.0
 
@@ -51,6 +52,15 @@ class _Wiring:
         writer.callback(os.close, writing)
         return reading, writing
 
+    def keep_go_open(self) -> None:
+        """Give them the writing end of ``go``, too: our death is not the word to go.
+
+        Without the word the command never starts, and what has begun waits to be found by its tag.
+        """
+        both = os.open(f"/proc/self/fd/{self.wires.go}", os.O_RDWR | os.O_CLOEXEC)
+        os.dup2(both, self.wires.go, inheritable=False)
+        os.close(both)
+
     def let_go_of_theirs(self) -> None:
         """Close what the started program has by now, so that its end is noticed."""
         self._theirs.close()
@@ -67,11 +77,13 @@ async def start(confinement: Confinement, view: View, command: Command, limits: 
         launch = confinement.launch(view, command, wiring.wires)
         if launch.calls:  # smaller than what a pipe holds: nobody needs to read it yet
             os.write(wiring.calls, launch.calls)
+        if launch.goes_at_the_end:
+            wiring.keep_go_open()
         process = await _opened(launch)
         wiring.let_go_of_theirs()
         if not launch.wires:
             return Started(process, launch, process.pid)
-        async with _ended_if_this_fails(process):
+        async with _ended_if_this_fails(process, command.tag):
             root = await _reported_root(process, wiring.report)
             impose(root, limits, counted_apart=launch.counted_apart)
             with suppress(BrokenPipeError):  # it has failed; its words and exit code tell
@@ -95,13 +107,14 @@ async def _opened(launch: Launch) -> Process:
 
 
 @asynccontextmanager
-async def _ended_if_this_fails(process: Process) -> AsyncIterator[None]:
+async def _ended_if_this_fails(process: Process, tag: str) -> AsyncIterator[None]:
     try:
         with anyio.fail_after(_START_S):
             yield
     except (SandboxError, TimeoutError) as error:
-        process.terminate()  # both kinds of starter take along what they have begun
+        process.terminate()  # both kinds of starter take along what they have begun, if they can
         await process.aclose()
+        await end_leftovers(tag)
         if isinstance(error, TimeoutError):
             raise SandboxError(f"The confinement did not start within {_START_S:g} s") from error
         raise

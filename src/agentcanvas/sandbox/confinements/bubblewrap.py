@@ -135,6 +135,7 @@ class Bubblewrap:
             calls=filter_program(sockets, sees_others=False),
             hands_out_listener=door is not None,
             counted_apart=_kernel() >= _COUNTS_BY_NAMESPACE,
+            goes_at_the_end=True,
         )
 
 
