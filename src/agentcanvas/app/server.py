@@ -34,7 +34,7 @@ from agentcanvas.runs.office import Office
 from agentcanvas.store import OwnerLock, Store
 from agentcanvas.web import app as web
 from agentcanvas.web.planning import Planner
-from agentcanvas.web.socket_protocol import SocketProtocol
+from agentcanvas.web.sockets import socket_protocol
 from agentcanvas.web.use import Use
 from agentcanvas.web.views import ServerView
 
@@ -169,7 +169,7 @@ async def serve_app(
         info = ServerInfo(os.getpid(), url, token, version)
         server = QuietServer(
             app,
-            ws=SocketProtocol,
+            ws=socket_protocol(),
             ws_per_message_deflate=False,
             # What is a little too large is told so; what is far too large is cut off (1009).
             ws_max_size=2 * largest_message,

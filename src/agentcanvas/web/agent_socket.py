@@ -15,8 +15,8 @@ from agentcanvas.errors import AgentCanvasError
 from agentcanvas.hub.hub import Link
 from agentcanvas.protocol.dialect import DialectName
 from agentcanvas.web.doors import Credentials, Doors
+from agentcanvas.web.framing import MANY
 from agentcanvas.web.operation import converted
-from agentcanvas.web.socket_protocol import MANY
 from agentcanvas.web.socket_refusal import refuse_socket
 from agentcanvas.web.socket_session import SocketSession
 

@@ -21,6 +21,9 @@ _TWO_BYTES, _EIGHT_BYTES = 126, 127
 _MASK_BYTES = 4
 _ALL = 1 << 62
 
+MANY = "agentcanvas.frames"
+"""Among the extensions of a scope: many messages can be received and sent at once."""
+
 
 class Cutter:
     """Cuts what a client sends into messages, and what the library has to see.
@@ -108,14 +111,13 @@ class Cutter:
 
 
 def _measure(data: bytes | bytearray, at: int, end: int) -> tuple[int, int]:
-    """Return the sizes of a frame's head and of what it holds; (0, 0) if the head is not whole."""
+    """Return the sizes of a frame's head and of what it holds; (0, 0) if not enough has come."""
     size, head = data[at + 1] & _SIZE, 2
     if size == _TWO_BYTES:
         size, head = int.from_bytes(data[at + 2 : at + 4], "big"), 4
     elif size == _EIGHT_BYTES:
         size, head = int.from_bytes(data[at + 2 : at + 10], "big"), 10
-    head += _MASK_BYTES
-    return (head, size) if end - at >= head else (0, 0)
+    return (head + _MASK_BYTES, size) if end - at >= head else (0, 0)
 
 
 def _is_wrong(first: int, second: int) -> bool:

@@ -15,9 +15,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.http11 import Request
 from websockets.protocol import State
 
-from agentcanvas.web.framing import Cutter, framed
-
-MANY = "agentcanvas.frames"
+from agentcanvas.web.framing import MANY, Cutter, framed
 
 _AT_ONCE = 256 * 1024
 """What is more than this is written at once, so that back-pressure is felt in time."""
