@@ -197,7 +197,7 @@ def test_what_is_clean_stays_the_same_object_and_what_is_short_is_not_looked_for
 
 
 def test_a_secret_where_nothing_can_be_put_in_its_place_is_refused_without_repeating_it() -> None:
-    redactor = Redactor({"DATE": TIME[:10]})
+    redactor = Redactor({"DATE_KEY": TIME[:10]})
     with pytest.raises(InvalidMessage) as caught:
         redactor.envelope(message("a", "b"))
     assert TIME[:10] not in str(caught.value)
@@ -209,10 +209,14 @@ def test_a_longer_secret_goes_before_a_shorter_one_inside_it() -> None:
 
 
 def test_numbers_and_names_of_members_are_looked_at_too() -> None:
-    redactor = Redactor({"PIN": "12345678"})
+    redactor = Redactor({"PIN_SECRET": "12345678"})
     line = b'{"a": 12345678, "12345678": true, "b": [1.5, false, null]}'
     cleaned = msgspec.json.decode(redactor.quietly(line))
-    assert cleaned == {"a": "[redacted:PIN]", "[redacted:PIN]": True, "b": [1.5, False, None]}
+    assert cleaned == {
+        "a": "[redacted:PIN_SECRET]",
+        "[redacted:PIN_SECRET]": True,
+        "b": [1.5, False, None],
+    }
 
 
 @given(
@@ -221,7 +225,9 @@ def test_numbers_and_names_of_members_are_looked_at_too() -> None:
     after=st.text(max_size=20),
 )
 def test_no_text_hides_a_secret(secret: str, before: str, after: str) -> None:
-    redactor = Redactor({"S": secret})
+    redactor = Redactor()
+    if not redactor.know("S_KEY", secret):
+        return  # an ordinary word, which is not looked for
     try:
         envelope = of_kind(
             Kind.TASK_ASSIGN,
@@ -238,7 +244,7 @@ def test_no_text_hides_a_secret(secret: str, before: str, after: str) -> None:
     assert isinstance(cleaned.body, TaskAssign)
     assert cleaned.body.input is not UNSET
     texts = _texts(msgspec.json.decode(cleaned.body.input))
-    assert not any(secret in each.replace("[redacted:S]", "") for each in texts)
+    assert not any(secret in each.replace("[redacted:S_KEY]", "") for each in texts)
 
 
 def _texts(value: Any) -> list[str]:

@@ -23,12 +23,12 @@ from agentcanvas.agents.runtime import UNSTAMPED, Emit, Image, Outcome, Turn
 from agentcanvas.clock import Clock
 from agentcanvas.errors import ExecutionError, SandboxError
 from agentcanvas.protocol.records import ErrorEvent, FailureClass
+from agentcanvas.protocol.secret_values import is_hidden
 from agentcanvas.sandbox.confine import Command, Confinement, View
 from agentcanvas.sandbox.process import Cause, Ending, Limits, Line, start_confined
 
 NOT_FOUND = 127
 _KILLED_BY = 128
-_SHORTEST_SECRET = 8
 _PRIVATE = frozenset({"HOME", "TMPDIR", "PWD", "SHELL", "GIT_CEILING_DIRECTORIES"})
 
 Hear = Callable[[Line], None]
@@ -198,9 +198,9 @@ class Environment(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
     def redacted(self, text: str) -> str:
-        """The text with each value replaced by its name; short ones would hit ordinary words."""
+        """The text with each value replaced by its name; ordinary words stay."""
         for name, value in self.values.items():
-            if len(value) >= _SHORTEST_SECRET and value in text:
+            if value in text and is_hidden(name, value):
                 text = text.replace(value, f"[{name}]")
         return text
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
-_NAMES = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
+from agentcanvas.protocol.secret_values import SECRET_NAME
 
 
 def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
     """Values that are secrets by the names people give them; others are known once an agent gets
     them by name (D37)."""
-    return {name: value for name, value in environ.items() if _NAMES.search(name)}
+    return {name: value for name, value in environ.items() if SECRET_NAME.search(name)}

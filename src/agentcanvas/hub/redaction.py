@@ -1,8 +1,8 @@
 """Known secrets, found by their value wherever they turn up and replaced by their name (D37).
 
 Known are: environment values that are passed by name, keys, and whatever has the form of one of our
-tokens. A secret shorter than eight characters is not looked for: it would be found everywhere.
-Guessing what else may be a secret is left to others.
+tokens. Which values are worth looking for says ``protocol.secret_values``. Guessing what else may
+be a secret is left to others.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from msgspec import Raw
 
 from agentcanvas.errors import InvalidMessage, ProtocolError
 from agentcanvas.protocol.envelope import Envelope, from_json, to_json
+from agentcanvas.protocol.secret_values import is_hidden
 
 TOKEN_MARK = "act_"  # noqa: S105 - how a token begins, not one
 TOKEN = re.compile(rf"{TOKEN_MARK}[a-z2-7]{{12}}_[A-Za-z0-9_-]{{43}}")
@@ -25,8 +26,6 @@ _TOKEN_BYTES = re.compile(TOKEN.pattern.encode())
 _MARK = TOKEN_MARK.encode()
 _ESCAPE, _UNICODE_ESCAPE, _SLASH_ESCAPE = b"\\", b"\\u", b"\\/"
 """Escapes that can stand for a character which needs none."""
-
-SHORTEST = 8
 
 
 class Redactor:
@@ -40,8 +39,8 @@ class Redactor:
             self.know(name, value)
 
     def know(self, name: str, value: str) -> bool:
-        """Look for a secret from now on; tell whether it is long enough to be looked for."""
-        if len(value) < SHORTEST:
+        """Look for a secret from now on; tell whether it is one that can be looked for."""
+        if not is_hidden(name, value):
             return False
         encoded = value.encode(errors="surrogateescape")
         spellings = {

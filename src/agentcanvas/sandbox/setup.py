@@ -21,6 +21,7 @@ import anyio
 import anyio.to_thread
 
 from agentcanvas.errors import SandboxError
+from agentcanvas.protocol.secret_values import is_hidden
 from agentcanvas.sandbox import git
 from agentcanvas.sandbox.confine import Command, Confinement, Door, Network, View
 from agentcanvas.sandbox.dependencies import Dependency, Use, is_dependency_folder, is_in, use_of
@@ -43,7 +44,6 @@ from agentcanvas.sandbox.views import copy_view
 LIMITS = Limits(deadline_s=1800)
 
 _LAST_LINES = 12
-_SHORTEST_SECRET = 8
 _COMMAND = "command.txt"
 
 
@@ -122,7 +122,7 @@ async def _carry_out(
 def _redacted(text: str, env: Mapping[str, str]) -> str:
     """Put the name in the place of a value that was passed by name (D37)."""
     for name, value in env.items():
-        if len(value) >= _SHORTEST_SECRET:
+        if is_hidden(name, value):
             text = text.replace(value, f"[{name}]")
     return text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import replace
 from typing import Any
@@ -143,13 +144,14 @@ async def test_a_failing_command_fails_the_turn_unless_it_may(
 async def test_cancelling_a_command_leaves_nothing(
     strongest: Confinement, place: View, events: Events
 ) -> None:
-    command = "exec 9> lock; flock -s 9; (setsid sleep 600 &); touch ready; sleep 600"
+    command = "exec 9> lock; flock -s 9; (setsid sleep 600 &); echo up > ready; sleep 600"
+    ready = anyio.Path(place.tree / "ready")
+    os.mkfifo(ready)  # whoever reads it waits for whoever writes
     steps = [{"run": command}]
     runtime = ScriptRuntime(script({"task": "T1", "steps": steps}), SystemClock(), strongest)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(runtime.run, turn(task_id="T1", place=place), events)
-        while not await anyio.Path(place.tree / "ready").exists():  # noqa: ASYNC110  # another process makes it
-            await anyio.sleep(0.005)
+        assert await ready.read_text() == "up\n"
         assert not nobody_holds(place.tree / "lock"), "the trial must be able to fail"
         tasks.cancel_scope.cancel()
     assert nobody_holds(place.tree / "lock")
