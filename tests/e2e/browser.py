@@ -14,11 +14,15 @@ import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from playwright import async_api as playwright
-from playwright.async_api import async_playwright, expect
+if (
+    TYPE_CHECKING
+):  # not every machine has a Playwright, and without it the tests are to skip, loudly
+    from playwright import async_api as playwright
+    from playwright.async_api._generated import LocatorAssertions
 
 PATIENCE_S = 20
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -46,11 +50,19 @@ Theme = Literal["dark", "light"]
 # Read before the tests put the user's settings aside.
 NAMED = os.environ.get("AGENTCANVAS_BROWSER")
 
-expect.set_options(timeout=PATIENCE_S * 1000)
+
+def expect(locator: playwright.Locator) -> LocatorAssertions:
+    """Playwright's own assertions, which wait as long as everything here."""
+    from playwright.async_api import expect as patiently  # noqa: PLC0415  # see above
+
+    patiently.set_options(timeout=PATIENCE_S * 1000)
+    return patiently(locator)
 
 
 def find_browser() -> str | None:
-    """The browser of this machine, if it has one that can be driven."""
+    """The browser of this machine, if it has one, and what it is driven with."""
+    if find_spec("playwright") is None:
+        return None
     found = NAMED or next(filter(None, map(shutil.which, NAMES)), None)
     return found or next((str(path) for path in (Path(MAC), FETCHED) if path.exists()), None)
 
@@ -58,6 +70,8 @@ def find_browser() -> str | None:
 @asynccontextmanager
 async def launched(program: str) -> AsyncIterator[Browser]:
     """A browser process with a profile of its own."""
+    from playwright.async_api import async_playwright  # noqa: PLC0415  # see above
+
     is_root = os.geteuid() == 0  # whom Chromium refuses its own sandbox
     async with async_playwright() as driver:
         process = await driver.chromium.launch(

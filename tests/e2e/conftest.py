@@ -35,7 +35,10 @@ def built_page() -> Path:
 async def browser() -> AsyncIterator[Browser]:
     program = find_browser()
     if program is None:
-        do_without("no Chromium or Chrome here, so nobody looked at the page: tools/browser.sh")
+        do_without(
+            "no Chromium or Chrome here, or no Playwright to drive it, so nobody looked at the "
+            "page: tools/browser.sh"
+        )
     async with launched(program) as started:
         yield started
 

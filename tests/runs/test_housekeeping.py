@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from agentcanvas.hub.images import image_path, keep_image
+from agentcanvas.protocol.records import BlobRef
 from agentcanvas.runs import events as e
 from agentcanvas.runs import housekeeping
 from agentcanvas.runs.engine import Engine
@@ -25,8 +29,9 @@ def root(tmp_path: Path) -> Path:
     return repository(tmp_path / "repo", {"greeting.txt": "hi\n"})
 
 
-async def one_run(engine: Engine, *, waits: bool = False) -> str:
-    run_id = await engine.start(order(flow(review=None if waits else BY_ITSELF)))
+async def one_run(engine: Engine, *, waits: bool = False, images: tuple[BlobRef, ...] = ()) -> str:
+    begun = order(flow(review=None if waits else BY_ITSELF))
+    run_id = await engine.start(msgspec.structs.replace(begun, images=images))
     await rests(engine, run_id)
     return run_id
 
@@ -62,7 +67,7 @@ async def test_what_waits_keeps_its_trees_also_when_its_run_is_stopped(root: Pat
         assert len(pooled_trees(root)) == 1
 
 
-async def test_old_runs_go_announced_with_their_largest_folders_and_proposals_stay(
+async def test_old_runs_go_announced_with_their_images_and_proposals_stay(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = housekeeping.plan
@@ -71,10 +76,14 @@ async def test_old_runs_go_announced_with_their_largest_folders_and_proposals_st
         return await plan(workspace, standings, Keep(runs=2))  # type: ignore[arg-type]
 
     monkeypatch.setattr(housekeeping, "plan", strict)
+    state = root / ".agentcanvas"
+    shots = [await keep_image(state, b"\x89PNG\r\n\x1a\n" + name) for name in (b"old", b"shared")]
+    for shot in shots:
+        os.utime(image_path(state, shot), (0, 0))
     async with engine_on(root, functions=CODER) as engine:
         waiting = await one_run(engine, waits=True)
-        oldest = await one_run(engine)
-        others = [await one_run(engine) for _ in range(2)]
+        oldest = await one_run(engine, images=tuple(shots))
+        others = [await one_run(engine, images=(shots[1],)) for _ in range(2)]
         (going,) = payloads(await so_far(engine, others[-1]), e.CleaningUp)
         assert going.runs == (oldest,)
         assert going.frees > 0
@@ -86,6 +95,7 @@ async def test_old_runs_go_announced_with_their_largest_folders_and_proposals_st
     assert (sandbox_of(root, oldest) / "proposal" / "changes.patch").is_file()
     assert (sandbox_of(root, waiting) / "work").is_dir()
     assert not (root / ".agentcanvas" / "trash").exists()
+    assert [image_path(state, shot).exists() for shot in shots] == [False, True]
 
 
 @pytest.mark.req("S7")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
@@ -10,11 +11,16 @@ import anyio.lowlevel
 import msgspec
 import pytest
 
+from agentcanvas.app.planning import WorkspacePlanner
+from agentcanvas.clock import SystemClock
 from agentcanvas.errors import AgentCanvasError, ExecutionError
 from agentcanvas.hub import images
+from agentcanvas.hub.blobs import Blobs
+from agentcanvas.protocol.limits import BlobLimits
 from agentcanvas.protocol.records import BlobRef
 from agentcanvas.runs.shown import Side
 from agentcanvas.runs.state import RunStatus
+from tests.chaos.driving import judged
 from tests.runs.workspaces import engine_on, git, order, repository, solo
 
 pytestmark = pytest.mark.anyio
@@ -117,3 +123,62 @@ def test_a_file_that_is_no_image_to_hand_on_is_refused_with_its_name(tmp_path: P
         with pytest.raises(AgentCanvasError, match=f"{name}.*{sentence}"):
             images.read_image(tmp_path / name)
     assert images.read_image(tmp_path / "good.png") == PNG
+
+
+def later(root: Path, ref: BlobRef) -> None:
+    """As if the image had been handed in two days ago."""
+    path = images.image_path(root / ".agentcanvas", ref)
+    long_ago = path.stat().st_mtime - 2 * images.WAITS_S
+    os.utime(path, (long_ago, long_ago))
+
+
+@pytest.mark.req("D15", "F5")
+async def test_an_image_goes_with_the_last_run_that_needs_it_and_no_sooner(root: Path) -> None:
+    state = root / ".agentcanvas"
+    ref = await images.keep_image(state, PNG)
+    waiting = await images.keep_image(state, PNG + b"for a run to be started")
+    forgotten = await images.keep_image(state, PNG + b"of a form that was closed")
+    later(root, ref)
+    later(root, forgotten)
+    async with engine_on(root) as engine:
+        planner = WorkspacePlanner(engine, root)
+        first, second = [await engine.start(order(solo(COPYING), images=(ref,))) for _ in "12"]
+        for run_id in (first, second):
+            _ = [entry async for entry in engine.events(run_id)]
+        told = await planner.clean_up(0, remove=True)
+        assert told.images == forgotten.size, "both runs wait for a person"
+        assert not images.image_path(state, forgotten).exists()
+
+        await judged(engine, first, decision="reject", reason="no")
+        assert (await planner.clean_up(0, remove=True)).images == 0, "the other one waits still"
+        await judged(engine, second, decision="reject", reason="no")
+        announced = await planner.clean_up(0, remove=False)
+        assert announced.images == ref.size
+        assert announced.frees >= ref.size
+        assert images.unchanged_image(state, ref).is_file()
+        assert (await planner.clean_up(0, remove=True)).images == ref.size
+        assert not images.image_path(state, ref).exists()
+        assert images.unchanged_image(state, waiting).is_file()
+        with pytest.raises(AgentCanvasError, match="hand it in again"):
+            await engine.start(order(solo(COPYING), images=(ref,)))
+
+
+async def test_a_file_that_an_agent_sent_as_well_outlives_the_image(tmp_path: Path) -> None:
+    async def whole() -> AsyncIterator[bytes]:
+        yield PNG
+
+    ref = await images.keep_image(tmp_path, PNG)
+    await Blobs(tmp_path / "blobs", BlobLimits()).put("coder", ref.sha256, whole())
+    await images.drop_images(tmp_path, [ref.sha256, "0" * 64])
+    assert images.unchanged_image(tmp_path, ref).is_file()
+
+
+async def test_an_image_that_is_handed_in_again_is_new_again(root: Path) -> None:
+    state = root / ".agentcanvas"
+    ref = await images.keep_image(state, PNG)
+    later(root, ref)
+    now_ms = SystemClock().now_ms()
+    assert await images.idle_images(state, (), now_ms=now_ms) == {ref.sha256: ref.size}
+    assert await images.idle_images(state, {ref.sha256}, now_ms=now_ms) == {}
+    await images.keep_image(state, PNG)
+    assert await images.idle_images(state, (), now_ms=now_ms) == {}

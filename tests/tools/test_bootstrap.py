@@ -88,6 +88,16 @@ def test_a_finished_environment_is_left_alone(tree: Path) -> None:
     assert make_install(tree) == (0, "")
 
 
+def test_where_there_is_no_playwright_all_the_rest_is_installed(tree: Path) -> None:
+    program(tree.parent / "lending" / "ldd", "#!/bin/sh\necho 'musl libc (x86_64)' >&2; exit 1\n")
+    code, said = make_install(tree)
+    assert code == 0, said
+    locked, wanted = tree / "requirements.lock", tree / ".venv" / ".wanted"
+    gone = set(locked.read_text().splitlines()) - set(wanted.read_text().splitlines())
+    assert [line for line in gone if "==" in line and not line.startswith("playwright==")] == []
+    assert "playwright==" not in wanted.read_text()
+
+
 def test_a_changed_pyproject_installs_the_package_again_and_nothing_else(tree: Path) -> None:
     make_install(tree)
     with (tree / "pyproject.toml").open("a") as pyproject:

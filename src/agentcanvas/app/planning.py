@@ -10,12 +10,13 @@ import anyio.to_thread
 from agentcanvas.app.composing import COMMAND_SETTING, Composed, composed_of, flow_for, flow_named
 from agentcanvas.app.patterns import infos_here
 from agentcanvas.app.workspace import ensure_folder
+from agentcanvas.clock import SystemClock
 from agentcanvas.errors import AgentCanvasError, ValidationError
 from agentcanvas.flows.bounds import Bound, bounds
 from agentcanvas.flows.load import flow_files
-from agentcanvas.hub.images import keep_image
+from agentcanvas.hub.images import LARGEST_IMAGE, MOST_IMAGES, keep_image
 from agentcanvas.protocol.records import BlobRef
-from agentcanvas.runs.housekeeping import standing_of
+from agentcanvas.runs.housekeeping import drop_images, idle_images, standing_of
 from agentcanvas.runs.office import Office, RunOrder
 from agentcanvas.sandbox.cleanup import USUAL, Keep, Plan, Standing, clean_up, plan_cleanup
 from agentcanvas.sandbox.disk import runs_on_disk
@@ -61,13 +62,17 @@ class WorkspacePlanner:
         """What old runs leave on the disk; with ``remove`` it goes."""
         policy = USUAL if keep is None else Keep(keep, USUAL.bytes)
         plan = await plan_cleanup(self._root, await standings(self._office, self._root), policy)
+        images = await images_going(self._office, self._root, plan)
         if remove and plan.frees:
             await clean_up(self._root, plan)
-        return _told(plan)
+        if remove:
+            await drop_images(self._root, images)
+        return _told(plan, sum(images.values()))
 
     def _flows(self) -> FlowsView:
         found = [self._flow(name) for name in sorted(flow_files(self._root))]
-        return FlowsView(tuple(found), os.environ.get(COMMAND_SETTING, ""))
+        command = os.environ.get(COMMAND_SETTING, "")
+        return FlowsView(tuple(found), MOST_IMAGES, LARGEST_IMAGE, command)
 
     def _flow(self, name: str) -> FlowView:
         try:
@@ -133,9 +138,16 @@ def _bounded(bound: Bound) -> Bounded:
     )
 
 
-def _told(plan: Plan) -> CleanUp:
+async def images_going(office: Office, root: Path, plan: Plan) -> dict[str, int]:
+    """The images that no run needs once a clean-up is done, with their sizes."""
+    going = {run.run_id for run in plan.going}
+    return await idle_images(root, office, now_ms=SystemClock().now_ms(), going=going)
+
+
+def _told(plan: Plan, images: int) -> CleanUp:
     return CleanUp(
         tuple(Leftover(run.run_id, run.frees) for run in plan.going),
         tuple(Leftover(run.run_id, run.bytes, run.reason) for run in plan.staying),
-        plan.frees,
+        plan.frees + images,
+        images,
     )

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from agentcanvas.app.planning import standings
+from agentcanvas.app.planning import images_going, standings
 from agentcanvas.app.workspace import FOLDER, ensure_folder
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.cli.live.following import ExitCode
@@ -18,6 +18,7 @@ from agentcanvas.cli.live.words import short
 from agentcanvas.cli.offices import at_office, finish, misused, root_here
 from agentcanvas.clock import SystemClock
 from agentcanvas.errors import ValidationError
+from agentcanvas.runs.housekeeping import drop_images
 from agentcanvas.runs.office import Office
 from agentcanvas.sandbox.cleanup import NOTHING, USUAL, Keep, Plan, clean_up, plan_cleanup
 from agentcanvas.sandbox.confinements.unconfined import Unconfined
@@ -203,7 +204,7 @@ def clean(
     """Remove the sandboxes of old runs, and say first what goes and what that frees.
 
     The newest 10 runs stay, within 5 GB. Proposals always stay, and so does every run that goes on,
-    waits, or has work that nobody has judged.
+    waits, or has work that nobody has judged. With a run go the images it was started with.
     """
     if keep is not None and keep < 0:
         raise misused("--keep is a number of runs; it cannot be less than 0")
@@ -217,15 +218,18 @@ def clean(
 
     async def work(office: Office) -> int:
         plan = await plan_cleanup(root, await standings(office, root), policy)
-        _announce(plan, dry_run=dry_run)
+        images = await images_going(office, root, plan)
+        _announce(plan, sum(images.values()), dry_run=dry_run)
         if not dry_run and plan.frees:
             await clean_up(root, plan)
+        if not dry_run:
+            await drop_images(root, images)
         return ExitCode.DONE
 
     at_office(work)
 
 
-def _announce(plan: Plan, *, dry_run: bool) -> None:
+def _announce(plan: Plan, images: int, *, dry_run: bool) -> None:
     for run in plan.staying:
         why = f"  {one_line(run.reason)}" if run.reason else ""
         print(f"stays  {short(run.run_id)}  {in_words(run.bytes)}{why}")
@@ -235,8 +239,10 @@ def _announce(plan: Plan, *, dry_run: bool) -> None:
         print(f"goes   the pool of trees for new sandboxes  {in_words(plan.pool)}")
     if plan.trash:
         print(f"goes   what an earlier clean-up left  {in_words(plan.trash)}")
-    if not plan.frees:
+    if images:
+        print(f"goes   images that no run needs any more  {in_words(images)}")
+    if not plan.frees + images:
         print("There is nothing to clean up.")
     else:
         would = "This would free" if dry_run else "This frees"
-        print(f"{would} {in_words(plan.frees)}.")
+        print(f"{would} {in_words(plan.frees + images)}.")

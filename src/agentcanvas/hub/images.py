@@ -1,16 +1,20 @@
 """Images that a run is started with: kept as blobs, and found again unchanged (F5, D35).
 
 They lie among the blobs of the workspace, outside of what git sees, so that an agent of another
-process finds them by the same reference. What an agent does with them is its runtime's.
+process finds them by the same reference. What an agent does with them is its runtime's; which of
+them are still needed is known to ``runs.housekeeping``.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+
+import anyio.to_thread
 
 from agentcanvas.errors import ExecutionError, MessageTooLarge, NotFound, ValidationError
 from agentcanvas.hub.blobs import Blobs
@@ -22,6 +26,8 @@ FOLDER = "blobs"
 LARGEST_IMAGE = 20 * 1024 * 1024
 """In bytes; what the services of models take."""
 MOST_IMAGES = 10
+WAITS_S = 24 * 3600
+"""How long an image is kept for a run that may still be started with it."""
 _HEAD = 16
 
 
@@ -66,8 +72,41 @@ async def keep_image(state: Path, content: bytes) -> BlobRef:
         yield content
 
     # Its owner is itself: a person's images are not held to the quota of an agent.
-    await Blobs(state / FOLDER, BlobLimits()).put(f"image {ref.sha256}", ref.sha256, whole())
+    await Blobs(state / FOLDER, BlobLimits()).put(_owner(ref.sha256), ref.sha256, whole())
+    # One that is handed in again is new again: it waits for its run as long as any.
+    await anyio.to_thread.run_sync(os.utime, image_path(state, ref))
     return ref
+
+
+async def idle_images(state: Path, needed: Collection[str], *, now_ms: int) -> dict[str, int]:
+    """The images that no run needs, with their sizes; new ones wait for their run first."""
+    return await anyio.to_thread.run_sync(_idle, state / FOLDER, needed, now_ms / 1000 - WAITS_S)
+
+
+async def drop_images(state: Path, images: Collection[str]) -> None:
+    """Keep these images no longer; an agent that sent the same file keeps it."""
+    blobs = Blobs(state / FOLDER, BlobLimits())
+    for image in images:
+        with suppress(NotFound):  # dropped by another clean-up just now
+            await blobs.drop(_owner(image), image)
+
+
+def _idle(folder: Path, needed: Collection[str], before: float) -> dict[str, int]:
+    found = {}
+    for mark in folder.glob("owners/*/*"):
+        name = mark.name
+        path = folder / name[:2] / name
+        if name in needed or mark.parent.name != sha256(_owner(name).encode()).hexdigest():
+            continue
+        with suppress(FileNotFoundError):
+            known = path.stat()
+            if known.st_mtime < before:
+                found[name] = known.st_size
+    return found
+
+
+def _owner(image: str) -> str:
+    return f"image {image}"
 
 
 def check_images(state: Path, images: Sequence[BlobRef]) -> None:

@@ -394,7 +394,7 @@ class Engine:
                 going = await self._tidied(log)
                 await self._end(log, end)
                 if going is not None:
-                    self._tasks.start_soon(housekeeping.carry_out, self._with.workspace, going)
+                    self._tasks.start_soon(self._clean_up, going)
             else:
                 await self._interrupt(log, end)
         except StoreError as problem:  # of this run, not of the others
@@ -436,6 +436,13 @@ class Engine:
             return None
         await log.write(housekeeping.announcement(going))
         return going
+
+    async def _clean_up(self, going: Plan) -> None:
+        workspace, now_ms = self._with.workspace, self._with.clock.now_ms()
+        await housekeeping.carry_out(workspace, going)
+        with suppress(AgentCanvasError, OSError):  # they go another time
+            idle = await housekeeping.idle_images(workspace, self, now_ms=now_ms)
+            await housekeeping.drop_images(workspace, idle)
 
     async def _end(self, log: Logbook, end: e.End) -> None:
         """Say why it ended, and take away what was asked of anybody and what came too late."""

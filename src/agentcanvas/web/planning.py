@@ -29,9 +29,11 @@ class FlowView(Wire, frozen=True):
 
 
 class FlowsView(Wire, frozen=True):
-    """All flows, and whether a request alone can be carried out too."""
+    """All flows, whether a request alone can be carried out too, and what images may go along."""
 
     flows: tuple[FlowView, ...]
+    most_images: int
+    largest_image: int
     command: str = ""
 
 
@@ -83,11 +85,12 @@ class Leftover(Wire, frozen=True):
 
 
 class CleanUp(Wire, frozen=True):
-    """What a clean-up removes, or has removed."""
+    """What a clean-up removes, or has removed; ``images`` is what those of old runs free of it."""
 
     going: tuple[Leftover, ...]
     staying: tuple[Leftover, ...]
     frees: int
+    images: int = 0
 
 
 class CleanUpOrder(Wire, frozen=True):

@@ -1023,9 +1023,11 @@ export interface FlowView {
   readonly problem?: string;
 }
 
-/** All flows, and whether a request alone can be carried out too. */
+/** All flows, whether a request alone can be carried out too, and what images may go along. */
 export interface FlowsView {
   readonly flows: readonly FlowView[];
+  readonly mostImages: number;
+  readonly largestImage: number;
   readonly command?: string;
 }
 
@@ -1071,11 +1073,12 @@ export interface Leftover {
   readonly reason?: string;
 }
 
-/** What a clean-up removes, or has removed. */
+/** What a clean-up removes, or has removed; `images` is what those of old runs free of it. */
 export interface CleanUp {
   readonly going: readonly Leftover[];
   readonly staying: readonly Leftover[];
   readonly frees: number;
+  readonly images?: number;
 }
 
 /** What a run may use before it ends by itself; null is without a limit. */

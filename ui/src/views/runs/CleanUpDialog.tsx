@@ -58,6 +58,7 @@ export function CleanUpDialog({ open, onOpenChange }: Props) {
       {data && (
         <>
           <Runs title={t("clean.going")} runs={data.going} />
+          {data.images ? <p className="subtle">{t("clean.images", { size: bytes(data.images) })}</p> : null}
           <Runs title={t("clean.staying")} runs={data.staying} />
         </>
       )}

@@ -3,7 +3,8 @@ import { address, send } from "../../api/client.ts";
 import type { BlobRef } from "../../api/types.ts";
 import { useT } from "../../i18n/index.ts";
 import { Button } from "../../parts/Button.tsx";
-import { complain } from "../../parts/toast.tsx";
+import { bytes } from "../../model/words.ts";
+import { complain, toast } from "../../parts/toast.tsx";
 
 /** An image that the server keeps, and how this page shows it. */
 export interface Kept {
@@ -12,13 +13,24 @@ export interface Kept {
   readonly shown: string;
 }
 
+/** How many images a run starts with, and how many bytes each may have. */
+interface Limits {
+  readonly most: number;
+  readonly largest: number;
+}
+
 /** The images of a run to be started: chosen or pasted, kept by the server at once. */
-export function useImages() {
+export function useImages(limits: Limits | undefined) {
+  const t = useT();
   const [kept, setKept] = useState<readonly Kept[]>([]);
   const [coming, setComing] = useState(0);
 
   async function add(files: Iterable<File>): Promise<void> {
     for (const file of files) {
+      if (limits && file.size > limits.largest) {
+        toast(t("start.imageTooLarge", { name: file.name, size: bytes(limits.largest) }), { tone: "warn" });
+        continue;
+      }
       setComing((count) => count + 1);
       try {
         const ref = await send<BlobRef>(address(["images"]), file);
@@ -36,7 +48,7 @@ export function useImages() {
     setKept((all) => all.filter((one) => one.ref.sha256 !== ref.sha256));
   }
 
-  return { kept, isComing: coming > 0, add, remove };
+  return { kept, limits, isComing: coming > 0, add, remove };
 }
 
 /** The file itself as an address: the page may show no other (its policy). */
@@ -49,7 +61,7 @@ function asAddress(file: File): Promise<string> {
   });
 }
 
-export function Images({ images: { kept, add, remove } }: { images: ReturnType<typeof useImages> }) {
+export function Images({ images: { kept, limits, add, remove } }: { images: ReturnType<typeof useImages> }) {
   const t = useT();
   return (
     <div className="field">
@@ -66,7 +78,7 @@ export function Images({ images: { kept, add, remove } }: { images: ReturnType<t
           }}
         />
       </label>
-      <p className="subtle">{t("start.imagesHow")}</p>
+      {limits && <p className="subtle">{t("start.imagesHow", { most: limits.most, size: bytes(limits.largest) })}</p>}
       {kept.length > 0 && (
         <ul className="start-images" aria-label={t("start.images")}>
           {kept.map((image) => (

@@ -35,15 +35,17 @@ function Start({ onDone }: { onDone: () => void }) {
   const [command, setCommand] = useState<string | null>(null);
   const [withPlan, setWithPlan] = useState(true);
   const [busy, setBusy] = useState(false);
-  const images = useImages();
+  const limits = data && { most: data.mostImages, largest: data.largestImage };
+  const images = useImages(limits);
   const chosen = flow ?? data?.flows.find(({ problem }) => !problem)?.name ?? "";
   const known = data?.flows.find(({ name }) => name === chosen);
   const worker = command ?? data?.command ?? "";
-  const wish = useSettled(JSON.stringify({ flow: chosen, request: request.trim(), command: chosen ? "" : worker.trim() }));
   const isMeant = request.trim() !== "" || Boolean(known?.request);
+  const isWhole = isMeant && (chosen !== "" || worker.trim() !== "");
+  const wish = useSettled(isWhole ? JSON.stringify({ flow: chosen, request: request.trim(), command: chosen ? "" : worker.trim() }) : "");
   const plan = useQuery({
     queryKey: ["plan", wish],
-    enabled: data !== undefined && isMeant && (chosen !== "" || worker.trim() !== ""),
+    enabled: data !== undefined && isWhole && wish !== "",
     queryFn: () => post<PlannedRun>(address(["plans"]), JSON.parse(wish)),
   });
 
@@ -63,7 +65,7 @@ function Start({ onDone }: { onDone: () => void }) {
     }
   }
 
-  const blocked = !isMeant ? t("start.needsRequest") : !chosen && !worker.trim() ? t("start.needsCommand") : images.isComing ? t("start.imagesComing") : undefined;
+  const blocked = !isMeant ? t("start.needsRequest") : !chosen && !worker.trim() ? t("start.needsCommand") : images.isComing ? t("start.imagesComing") : limits && images.kept.length > limits.most ? t("start.tooManyImages", { most: limits.most }) : undefined;
   return (
     <form
       className="start"
