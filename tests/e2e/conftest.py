@@ -1,4 +1,4 @@
-"""One browser a test process, and a tab of its own for each test."""
+"""One browser a module, and a tab of its own for each test."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def built_page() -> Path:
     return BUILT
 
 
-@pytest.fixture(scope="session")
+# Not longer than a module: as long as it is there, so is its event loop, and whatever calls
+# anyio.run in an ordinary test of this process would meet it.
+@pytest.fixture(scope="module")
 async def browser() -> AsyncIterator[Browser]:
     program = find_browser()
     if program is None:
