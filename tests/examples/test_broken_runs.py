@@ -77,6 +77,6 @@ async def test_a_broken_variant_is_seen_in_the_log_of_a_real_run(
         run_id = await engine.start(order)
         async for _ in engine.events(run_id):
             pass
-        log = await log_of(engine._with.store, engine._stream(run_id), flow)
+        log = await log_of(engine._with.store, engine._register.stream(run_id), flow)
     assert log.said
     assert breaches(log, name)

@@ -88,5 +88,5 @@ async def run_of(name: str, root: Path) -> tuple[RunState, Log]:
         async for _ in engine.events(run_id):
             pass
         flow = EXAMPLES / name / "flow.yaml"
-        log = await log_of(engine._with.store, engine._stream(run_id), flow)
+        log = await log_of(engine._with.store, engine._register.stream(run_id), flow)
         return await engine.state(run_id), log

@@ -38,7 +38,7 @@ async def test_a_token_is_shown_once_and_kept_only_as_a_hash(
     assert tokens.authenticate(issued.text) == issued.principal
     assert issued.text not in repr(issued)
     rows = await store.read(lambda look: look.query("SELECT * FROM hub_tokens"))
-    secret = issued.text.rsplit("_", 1)[-1]
+    secret = issued.text.split("_", 2)[2]  # which may have more of them
     assert secret.encode() not in repr(rows).encode()
     assert all(secret.encode() not in line for line in await Trail(store).export())
     (card,) = tokens.cards()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import anyio.lowlevel
@@ -228,6 +229,35 @@ async def test_a_stopped_run_leaves_nothing_running_and_can_go_on(root: Path) ->
         await until_it_rests(engine, run_id)
         await judged(engine, run_id, decision="apply")
         assert (await engine.state(run_id)).status is RunStatus.DONE
+
+
+@pytest.mark.req("D25", "D3")
+async def test_several_who_resume_a_run_at_once_give_it_one_life(root: Path) -> None:
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(solo(SPOILING)))
+        await spoilt(root, run_id)
+        await engine.stop(run_id)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(engine.resume, run_id)
+        await until_it_rests(engine, run_id)
+        await judged(engine, run_id, decision="apply")
+        found = Counter(type(each.event) for each in await until_it_rests(engine, run_id))
+        assert (found[e.RunResumed], found[e.RunEnded], found[e.ProposalLanded]) == (2, 2, 1)
+
+
+@pytest.mark.req("D25", "H10")
+async def test_a_run_that_is_about_to_go_on_is_stopped_when_it_does(root: Path) -> None:
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(solo(SPOILING)))
+        await spoilt(root, run_id)
+        await engine.stop(run_id)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(engine.resume, run_id)
+            await anyio.lowlevel.checkpoint()
+            await engine.stop(run_id, reason="not now")
+        state = await engine.state(run_id)
+        assert (state.status, state.reason) == (RunStatus.STOPPED, "not now")
 
 
 @pytest.mark.req("D13")

@@ -13,8 +13,8 @@ import pytest
 from agentcanvas.agents import host as host_module
 from agentcanvas.agents.runtime import Turn
 from agentcanvas.app.office import open_engine
-from agentcanvas.runs import engine as engine_module
 from agentcanvas.runs import events as e
+from agentcanvas.runs import lives as lives_module
 from agentcanvas.runs.engine import Engine
 from agentcanvas.runs.state import RunStatus
 from agentcanvas.store import Store
@@ -75,7 +75,7 @@ class Disk:
 
 @pytest.fixture(autouse=True)
 def _soon_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (engine_module, host_module):
+    for module in (lives_module, host_module):
         monkeypatch.setattr(module, "_AGAIN_AFTER_S", 0.01)
 
 
@@ -102,8 +102,8 @@ class Coder:
 
 async def at_rest(engine: Engine, run_id: str) -> None:
     """Wait until nobody in this process carries a run out."""
-    while run_id in engine._running:
-        await engine._running[run_id].over.wait()
+    while run_id in engine._lives:
+        await engine._lives._lives[run_id].over.wait()
 
 
 async def test_an_answer_waits_for_room_and_is_not_worked_out_anew(root: Path) -> None:
@@ -136,7 +136,7 @@ async def test_a_run_on_a_full_disk_is_interrupted_and_goes_on_when_there_is_roo
         disk = Disk(store, fills_at="proposal_submitted")
         first.go_on.set()
         await at_rest(engine, runs[0])
-        assert runs[1] in engine._running  # the other one has nothing to write now, and goes on
+        assert runs[1] in engine._lives  # the other one has nothing to write now, and goes on
         disk.is_full = False
         assert kinds(await rests(engine, runs[0]))[-2:] == ["warning", "run_interrupted"]
         await engine.resume(runs[0])
@@ -157,7 +157,7 @@ async def test_stopping_a_run_on_a_full_disk_says_so_and_stops_it(root: Path) ->
         await coder.begun.wait()
         disk.is_full = True
         await engine.stop(run_id)
-        assert run_id not in engine._running
+        assert run_id not in engine._lives
         disk.is_full = False
         assert kinds(await rests(engine, run_id))[-1] == "run_interrupted"
         await engine.stop(run_id)
