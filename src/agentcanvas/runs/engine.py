@@ -1,7 +1,7 @@
 """The engine of a workspace: starts runs, ends them, goes on with them, and knows how they stand.
 
-An ``Office`` in its own process (D1). Which runs there are is in ``register``, what is known of them
-in ``reading``, those under way in ``lives``.
+An ``Office`` in its own process (D1). Which runs there are is in ``register``, what is known of
+them in ``reading``, those under way in ``lives``.
 """
 
 from __future__ import annotations
