@@ -171,7 +171,7 @@ def test_a_pattern_of_yours_is_listed_and_a_refused_one_says_why(
     assert "it does not run yet" in give("list").output
     trust_now(here, os.environ, SystemClock())
     listed = give("list").output
-    assert "Say it back." in listed
+    assert "echo_once" in listed
     assert "bad is refused: line 1 imports asyncio" in listed
     *_, echo_once, bad = told("list")
     assert echo_once["id"] == "echo_once"
@@ -180,3 +180,14 @@ def test_a_pattern_of_yours_is_listed_and_a_refused_one_says_why(
     assert told("simulate", "echo_once", "--runs", "5")["turns"] == 1
     made = give("new-flow", "echo_once")
     assert "there is no pattern" not in made.output
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("name", IDS)
+def test_what_its_agents_are_asked_can_be_read_word_for_word(name: str) -> None:
+    texts = told("show", name)["prompts"]
+    assert texts
+    text = give("show", name, "--prompts").output
+    for file, words in texts.items():
+        assert f"# .agentcanvas/prompts/{file}.md" in text
+        assert words.splitlines()[0][:60] in text

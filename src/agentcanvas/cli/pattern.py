@@ -12,8 +12,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from agentcanvas.app.patterns import repertoire_here
-from agentcanvas.app.workspace import find_root
+from agentcanvas.app.patterns import PROMPTS, repertoire_here
+from agentcanvas.app.workspace import FOLDER, find_root
 from agentcanvas.cli.init import say_next, write_flow
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.errors import FlowError
@@ -37,6 +37,7 @@ app = typer.Typer(
 )
 
 _BAR: Final = 30
+PROMPTS_FOLDER: Final = f"{FOLDER}/{PROMPTS}"
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Name = Annotated[str, typer.Argument(metavar="ID", help="The pattern, such as debate_judge.")]
@@ -72,17 +73,29 @@ def list_(as_json: AsJson = False) -> None:
 
 
 @app.command()
-def show(name: Name, as_json: AsJson = False) -> None:
+def show(
+    name: Name,
+    prompts: Annotated[
+        bool, typer.Option("--prompts", help="Print what its agents are asked, word for word.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Show a pattern: its roles, options, ends, and the most it can need."""
     here = _here()
     pattern, info = _find(here, name)
     found = subgraph(info)
+    asked = _prompts(here, name)
     if as_json:
-        print(_json(_told(here, name) | {"template": template(info)}))
+        print(_json(_told(here, name) | {"template": template(info), "prompts": asked}))
         return
     console = _console()
+    if prompts:
+        for file, text in asked.items():
+            console.print(Text(f"# {PROMPTS_FOLDER}/{file}.md", style="cyan"))
+            console.print(Text(f"{text.strip()}\n"))
+        return
     console.print(Text(found.label, style="bold"))
-    console.print(one_line(_doc(pattern).replace("``", ""), 2_000))
+    console.print(one_line(_plain(_doc(pattern)), 2_000))
     duties = {role.name: role.duty for role in pattern.roles}
     console.print(Text("\nroles", style="dim"))
     for role in info.roles:
@@ -94,6 +107,8 @@ def show(name: Name, as_json: AsJson = False) -> None:
     console.print(Text("\noptions (data.params)", style="dim"))
     for key, value in msgspec.to_builtins(pattern.options()).items():
         console.print(Text(f"  {key:<16} ", style="cyan").append(json.dumps(value), "default"))
+    if pattern.options.__doc__:
+        console.print(Text("  " + one_line(_plain(pattern.options.__doc__), 600), style="dim"))
     console.print(Text("\nsync (data.sync)", style="dim"))
     console.print(Text(f"  {', '.join(_syncs(info))}; the first if you do not say"))
     console.print(Text("\nends", style="dim"))
@@ -107,6 +122,9 @@ def show(name: Name, as_json: AsJson = False) -> None:
         if most.total.turns is not None
         else "\nIts turns have no bound of their own; give it budgets."
     )
+    if asked:
+        print(f"\nPrompts:    agentcanvas pattern show {name} --prompts")
+        print(f"            Yours go before them, by the same name, in {PROMPTS_FOLDER}/.")
     print(f"\nTry it:     agentcanvas pattern simulate {name} --agents noisy:0.7")
     print(f"Use it:     agentcanvas pattern new-flow {name}")
 
@@ -172,6 +190,7 @@ def simulate_(
         runs=runs,
         seed=seed,
         patterns=tuple(here.patterns.values()),
+        first_come=info.sync is Sync.ASYNC,
     )
     if as_json:
         told = {"pattern": name, "players": cast, "agents": agents, "seed": seed}
@@ -239,7 +258,7 @@ def _told(here: Repertoire, name: str) -> dict[str, Any]:
     pattern, info = _find(here, name)
     return {
         "id": name,
-        "gist": (type(pattern).__doc__ or "").strip().partition("\n")[0],
+        "gist": _gist(pattern),
         "label": subgraph(info).label,
         "topologies": [each.value for each in info.topologies],
         "sync": [each.value for each in _syncs(info)],
@@ -258,6 +277,23 @@ def _syncs(info: PatternInfo) -> list[Sync]:
     return sorted(known, key=lambda each: each is not info.sync)
 
 
+def _gist(pattern: Pattern) -> str:
+    """What its file says first of it."""
+    _, _, about = _doc(pattern).partition(": ")
+    first = (about or (type(pattern).__doc__ or "").strip()).partition(". ")[0]
+    return _plain(first).removesuffix(".")
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("``", "").split())
+
+
+def _prompts(here: Repertoire, name: str) -> dict[str, str]:
+    """The words of its roles, as the user has them."""
+    texts = here.words.templates
+    return {file: text for file, text in texts.items() if file.startswith(f"{name}.")}
+
+
 def _doc(pattern: Pattern) -> str:
     import inspect  # noqa: PLC0415 - slow to import, and only one command needs it
 
@@ -266,8 +302,9 @@ def _doc(pattern: Pattern) -> str:
 
 
 def _end(end: dict[str, Any]) -> str:
-    more = ", ".join(f"{key} {value}" for key, value in end.items() if key != "type")
-    return f"{end['type']} {more}".strip()
+    more = " ".join(str(value) for key, value in end.items() if key != "type")
+    minutes = f" ({end['ms'] / 60_000:g} minutes)" if "ms" in end else ""
+    return f"{end['type']} {more}".strip() + minutes
 
 
 def _team(info: PatternInfo) -> str:

@@ -179,8 +179,12 @@ def simulate(
     runs: int,
     seed: int = 0,
     patterns: Sequence[Pattern] = (),
+    first_come: bool = False,
 ) -> Simulation:
-    """Play a pattern so often; the same seed gives the same figures."""
+    """Play a pattern so often; the same seed gives the same figures.
+
+    With ``first_come`` it goes on with whoever has answered, as with ``sync: async``.
+    """
     results: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     turns, messages, done, ms = [0], [0], 0, 0
@@ -199,6 +203,7 @@ def simulate(
                 ends=ends,
                 seed=seed + number,
                 patterns=patterns,
+                first_come=first_come,
             )
             outcome = await stage.perform(pattern, cast, "simulated", options)
             results[_found_in(outcome.result)] += 1
