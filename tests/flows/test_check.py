@@ -331,6 +331,40 @@ def test_who_goes_on_meanwhile_may_run_async() -> None:
         assert not with_team(flow % sync).errors
 
 
+GATE = """
+    checks: [{name: lint, command: make lint}]
+    interactions:
+      - id: i1
+        patternId: %s
+        roles: {%s}
+        data: {termination: [{type: max_rounds, rounds: 2}, %s]}
+"""
+PAIR = ("role_play_pair", "user: planner, assistant: coder")
+VOTE = ("majority_vote_with_tiebreak", "evaluator: [coder, tester]")
+TREE = ("redteam_defender_judge", "red_team: coder, defender: tester, judge: planner")
+
+
+@pytest.mark.req("I1", "I5")
+@pytest.mark.parametrize(
+    ("played", "metric", "says"),
+    [
+        (PAIR, "tests_passed", ""),
+        (PAIR, "lint", ""),
+        (TREE, "score", ""),
+        (PAIR, "score", "nothing in i1 measures score, so that this gate never holds"),
+        (VOTE, "lint", "has no rounds after which lint would be measured"),
+    ],
+)
+def test_a_gate_that_nobody_measures_is_told(
+    played: tuple[str, str], metric: str, says: str
+) -> None:
+    gate = f"{{type: quality_gate, metric: {metric}, op: '>=', value: 1}}"
+    result = with_team(GATE % (*played, gate))
+    told = [each for each in result.warnings if each.rule is Rule.GATE]
+    assert [says in each.sentence for each in told] == ([True] if says else [])
+    assert not result.errors
+
+
 def test_circles_of_interactions_are_shown_as_a_whole() -> None:
     result = with_team("""
         interactions:

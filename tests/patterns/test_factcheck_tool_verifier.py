@@ -110,3 +110,11 @@ async def test_no_claims_no_answer() -> None:
     log = await checked(producer="water is wet, of course")
     assert log.outcome.reason.startswith("no claims: ")
     assert not log.asked("vic")
+
+
+@pytest.mark.parametrize(("found", "done"), [(FOUND, True), (Finding("refuted", "x", "no"), False)])
+async def test_a_gate_may_ask_that_the_tool_passes_every_claim(found: Finding, done: bool) -> None:
+    ends = Ends(rounds=1, gates=(Gate("tool_check_pass"),))
+    log = await checked(found, stage={"ends": ends})
+    assert log.outcome.done is done
+    assert log.outcome.reason == ("quality_gate: tool_check_pass >= 1" if done else "max_rounds: 1")

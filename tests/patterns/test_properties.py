@@ -129,3 +129,17 @@ async def test_it_keeps_its_rule_also_where_answers_come_when_they_like(id_: str
         log = await played(id_, paced)
         assert breaches(log, id_) == []
         assert log.outcome.reason
+
+
+@pytest.mark.parametrize("id_", IDS)
+async def test_who_plays_rounds_is_known_to(id_: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[int] = []
+    play_rounds = ScriptedStage.rounds
+
+    def seen(stage: ScriptedStage, most: int) -> Any:
+        rounds.append(most)
+        return play_rounds(stage, most)
+
+    monkeypatch.setattr(ScriptedStage, "rounds", seen)
+    await played(id_, SCENES[id_])
+    assert bool(rounds) == CATALOGUE[id_].in_rounds

@@ -14,6 +14,7 @@ from agentcanvas.pattern import (
     Ends,
     Fate,
     Gate,
+    Measure,
     Most,
     Outcome,
     Play,
@@ -177,3 +178,28 @@ async def test_a_streamed_answer_is_heard_in_parts_before_it_is_there() -> None:
     heard = [(said.verb, said.text or said.reply) for said in stage.record]
     assert [text for verb, text in heard if verb == "part"] == ["one", "two"]
     assert heard[-1][0] == "ask"
+
+
+@pytest.mark.req("I1", "I4a")
+async def test_a_gate_that_holds_after_a_round_ends_the_rounds() -> None:
+    class Rounds:
+        id = "rounds"
+        options: type[msgspec.Struct] = msgspec.Struct
+        roles = (Role("one", "answers"),)
+
+        def most(self, size: Size, options: Any) -> Most:
+            del size, options
+            return Most(3)
+
+        async def run(self, stage: Stage, cast: Cast, request: str, options: Any) -> Outcome:
+            del options
+            async for round_ in stage.rounds(3):
+                await round_.ask(cast["one"][0], request)
+            return Outcome("max_rounds: 3", done=False, result="what there is")
+
+    gate = Gate("tests_passed")
+    measures = [Measure("tests_passed", 0, holds=False), Measure("tests_passed", 1, holds=True)]
+    stage = ScriptedStage(lambda *_: "yes", measures=measures, ends=Ends(gates=(gate,)))
+    outcome = await stage.perform(Rounds(), {"one": ("ann",)}, "hi", None)
+    assert outcome == Outcome("quality_gate: tests_passed >= 1", done=True, result="what there is")
+    assert len([said for said in stage.record if said.verb == "ask"]) == 2

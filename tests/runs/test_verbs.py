@@ -347,3 +347,46 @@ async def test_where_turns_follow_each_other_nobody_speaks_at_the_same_time(stor
     await here.ask_all([Ask(to, "hi") for to in ("ann", "bob", "cid")])
     assert desk.most_at_once == 1
     assert [ask.to for ask in desk.asks] == ["ann", "bob", "cid"]
+
+
+class Rounds:
+    """Three rounds of talk, and a summary."""
+
+    id = "rounds"
+    options: type[msgspec.Struct] = msgspec.Struct
+    roles = (Role("one", "answers"),)
+
+    def most(self, size: Size, options: Any) -> Most:
+        del size, options
+        return Most(4)
+
+    async def run(self, stage: Stage, cast: Cast, request: str, options: Any) -> Outcome:
+        del options
+        async for round_ in stage.rounds(3):
+            await round_.ask(cast["one"][0], request)
+        summary = await stage.ask(cast["one"][0], "sum up")
+        return Outcome("max_rounds: 3", done=False, result=summary.text)
+
+
+@pytest.mark.req("I1", "I4a")
+@pytest.mark.parametrize(
+    ("looks_itself", "value", "asked", "reason"),
+    [
+        (False, 1.0, 2, "quality_gate: tests_passed >= 1"),
+        (False, 0.0, 4, "max_rounds: 3"),
+        (True, 1.0, 4, "max_rounds: 3"),
+    ],
+)
+async def test_a_gate_that_holds_ends_the_rounds_and_the_closing_step_still_runs(
+    store: Store, looks_itself: bool, value: float, asked: int, reason: str
+) -> None:
+    ends = Ends(rounds=3, gates=(Gate("tests_passed"),))
+    desk = FakeDesk(value=value)
+    pattern = Rounds()
+    pattern.looks_at_gates = looks_itself  # type: ignore[attr-defined]
+    for _ in range(2):  # and the same when it is replayed
+        here = await stage(store, desk, scene=Scene("i1", ends=ends, cast={"one": ("ann",)}))
+        outcome = await here.perform(pattern, {"one": ("ann",)}, "hi", None)
+        assert (outcome.reason, outcome.done) == (reason, asked == 2)
+        assert outcome.result == "ann heard: sum up"
+        assert len(desk.asks) == asked

@@ -110,7 +110,8 @@ def info_of(pattern: Pattern) -> PatternInfo:
     """What a flow has to know of a pattern that no specification lists; it says so itself.
 
     Beside what every pattern has, it may have ``topologies``, ``edges`` between its roles,
-    ``ends``, ``needs_timeout``, and ``goes_on`` if it collects what it hands over.
+    ``ends``, ``needs_timeout``, ``goes_on`` if it collects what it hands over, and
+    ``looks_at_gates`` if the Stage need not.
     """
     topologies = getattr(pattern, "topologies", ("p2p",))
     return PatternInfo(

@@ -55,6 +55,8 @@ def _pattern(
     needs_timeout: bool = False,
     sync: Sync = Sync.REQ_RES,
     goes_on: bool = False,
+    metrics: tuple[str, ...] = (),
+    in_rounds: bool = True,
     takes_tasks: bool = False,
 ) -> PatternInfo:
     topologies = topology if isinstance(topology, tuple) else (topology,)
@@ -67,6 +69,8 @@ def _pattern(
         needs_timeout=needs_timeout,
         sync=sync,
         goes_on=goes_on,
+        metrics=metrics,
+        in_rounds=in_rounds,
         takes_tasks=takes_tasks,
     )
 
@@ -126,6 +130,7 @@ _ALL: Final = (
         _gate("converged"),
         _timed(3),
         needs_timeout=True,
+        metrics=("converged",),
     ),
     _pattern(
         "majority_vote_with_tiebreak",
@@ -134,6 +139,7 @@ _ALL: Final = (
         (("evaluator", "judge"),),
         ConsensusThreshold(0.6),
         MaxRounds(1),
+        in_rounds=False,
     ),
     _pattern(
         "self_consistency_ensemble",
@@ -141,6 +147,7 @@ _ALL: Final = (
         (_many("sampler", writes=True), _system("aggregator")),
         (("sampler", "aggregator"),),
         MaxRounds(1),
+        in_rounds=False,
     ),
     _pattern(
         "contract_net_auction",
@@ -148,6 +155,7 @@ _ALL: Final = (
         (_system("manager"), _many("bidder", writes=True)),
         (("manager", "bidder"),),
         _timed(),
+        in_rounds=False,
     ),
     _pattern(
         "bilateral_negotiation_offer_counteroffer",
@@ -182,6 +190,7 @@ _ALL: Final = (
         (("requester", "provider"),),
         _timed(),
         goes_on=True,
+        in_rounds=False,
     ),
     _pattern(
         "router_targeted",
@@ -190,6 +199,7 @@ _ALL: Final = (
         (("router", "agent"),),
         _timed(),
         goes_on=True,
+        in_rounds=False,
     ),
     _pattern(
         "hierarchical_tree_of_agents",
@@ -207,6 +217,7 @@ _ALL: Final = (
         _gate("score", 0.7),
         _timed(2),
         needs_timeout=True,
+        metrics=("score",),
     ),
     _pattern(
         "factcheck_tool_verifier",
@@ -216,6 +227,7 @@ _ALL: Final = (
         _gate("citations_count"),
         MaxRounds(3),
         goes_on=True,
+        metrics=("citations_count", "tool_check_pass"),
     ),
     _pattern(
         "plan_execute_observe_reflect",
@@ -231,6 +243,7 @@ _ALL: Final = (
         (("agent", "memory_curator"),),
         MaxRounds(1),
         goes_on=True,
+        in_rounds=False,
     ),
     _pattern(
         "protocol_bridge_mcp_acp_a2a_anp",
@@ -238,6 +251,7 @@ _ALL: Final = (
         (_many("local", 2), _system("bridge")),
         (("local", "bridge"),),
         _timed(),
+        in_rounds=False,
     ),
 )
 

@@ -88,6 +88,10 @@ class PatternInfo(Struct, frozen=True):
     """How its turns follow each other where a flow does not say."""
     goes_on: bool = False
     """Whether it goes on while answers are still on their way, so that ``sync: async`` counts."""
+    metrics: tuple[str, ...] | None = None
+    """What it says itself of a gate's metrics; None: any, nobody knows."""
+    in_rounds: bool = True
+    """Whether a gate can be looked at when a round of it is over."""
     takes_tasks: bool = False
     """Whether it carries out a ready plan (D20)."""
     options: type[Struct] | None = None

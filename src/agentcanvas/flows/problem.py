@@ -46,6 +46,7 @@ class Rule(StrEnum):
     ROLES = "roles"
     NO_END = "no-end"
     NO_TIMEOUT = "no-timeout"
+    GATE = "gate"
     NO_RETENTION = "no-retention"
     NO_RATE_LIMIT = "no-rate-limit"
     UNIT = "unit"

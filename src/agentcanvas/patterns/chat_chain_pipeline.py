@@ -39,6 +39,7 @@ class ChatChainPipeline:
 
     id = "chat_chain_pipeline"
     options: type[msgspec.Struct] = Options
+    looks_at_gates = True
     roles = tuple(Role(name, duty, writes=True) for name, duty in DUTIES.items())
 
     def most(self, size: Size, options: Options) -> Most:

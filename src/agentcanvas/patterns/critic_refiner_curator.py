@@ -45,6 +45,7 @@ class CriticRefinerCurator:
 
     id = "critic_refiner_curator"
     options: type[msgspec.Struct] = Options
+    looks_at_gates = True
     roles = (
         Role(JUDGE, "says whether the steps are right; else the critic does", least=0, system=True),
         Role(CRITIC, "names the first wrong step"),

@@ -19,7 +19,7 @@ from agentcanvas.patterns.forms import Positive, Verdict, judged
 
 PRODUCER, VERIFIER, JUDGE = "producer", "verifier", "judge"
 EVIDENCE = "evidence"
-CITATIONS = "citations_count"
+CITATIONS, TOOL = "citations_count", "tool_check_pass"
 
 
 class Claims(msgspec.Struct, frozen=True):
@@ -50,6 +50,7 @@ class FactcheckToolVerifier:
 
     id = "factcheck_tool_verifier"
     options: type[msgspec.Struct] = Options
+    looks_at_gates = True
     roles = (
         Role(PRODUCER, "answers in claims, and revises them"),
         Role(VERIFIER, "checks one claim with a tool"),
@@ -63,8 +64,8 @@ class FactcheckToolVerifier:
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Produce and check until it is accepted, or the rounds are over."""
-        gates = [gate for gate in stage.ends.gates if gate.metric == CITATIONS]
-        gate = gates[0] if gates else Gate(CITATIONS, ">=", options.citations)
+        gates = [gate for gate in stage.ends.gates if gate.metric in (CITATIONS, TOOL)]
+        gates = gates or [Gate(CITATIONS, ">=", options.citations)]
         cited, refused, remark = "", "", ""
         most = stage.ends.rounds or options.max_rounds
         async for round_ in stage.rounds(most):
@@ -78,10 +79,13 @@ class FactcheckToolVerifier:
             supported, refuted = await _checked(round_, cast, claims)
             cited, refused = "\n".join(supported), "\n".join(refuted)
             stage.keep(cited)
-            enough = gate.holds((await round_.check(CITATIONS, value=len(supported))).value)
+            values = {CITATIONS: len(supported), TOOL: int(not refuted)}
+            for metric in {gate.metric: None for gate in gates}:
+                await round_.check(metric, value=values[metric])
+            held = [gate for gate in gates if gate.holds(values[gate.metric])]
             verdict = await _judged(round_, cast, request, cited, refused)
-            if verdict.accept and enough:
-                return Outcome(str(gate), done=True, result=cited)
+            if verdict.accept and held:
+                return Outcome(str(held[0]), done=True, result=cited)
             remark = verdict.reason or f"{len(supported)} claims are supported"
         return Outcome(f"max_rounds: {most}", done=False, result=cited)
 

@@ -41,6 +41,7 @@ class ManagerWorker:
 
     id = "manager_worker"
     options: type[msgspec.Struct] = Options
+    looks_at_gates = True
     roles = (
         Role(MANAGER, "splits the request, hears every report, integrates", least=0, system=True),
         Role(WORKER, "carries out one task at a time", least=1, most=None, writes=True),

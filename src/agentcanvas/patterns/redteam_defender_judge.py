@@ -32,6 +32,7 @@ class RedteamDefenderJudge:
 
     id = "redteam_defender_judge"
     options: type[msgspec.Struct] = Options
+    looks_at_gates = True
     roles = (
         Role(RED_TEAM, "attacks", most=None),
         Role(DEFENDER, "answers every attack", writes=True),

@@ -2,8 +2,7 @@
 
 After MetaGPT (arXiv 2308.00352): each role watches some documents and publishes one. It fires when
 all that it watches is there. Whoever works with a document next verifies it; the engineer's code is
-checked by running it, and QA holds it against the requirements. What fails goes back to its author,
-three times at most.
+checked by running it, then QA holds it to the requirements. What fails goes back, thrice at most.
 """
 
 from __future__ import annotations
@@ -58,6 +57,7 @@ class SopAssemblyLine:
 
     id = "sop_assembly_line"
     options: type[msgspec.Struct] = Options
+    looks_at_gates = True
     roles = (
         Role("product_manager", "says what is wanted"),
         Role("architect", "says how it is built"),

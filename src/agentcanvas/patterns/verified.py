@@ -55,6 +55,7 @@ class Verified:
         self.id = pattern.id
         self.roles: tuple[Role, ...] = pattern.roles
         self.options: type[msgspec.Struct] = pattern.options
+        self.looks_at_gates = bool(getattr(pattern, "looks_at_gates", False))
 
     def most(self, size: Size, options: Any) -> Most:
         """The pattern's own worst case, again for each critique, and a turn for each who looks."""

@@ -116,6 +116,10 @@ class Scene:
         self.subscribers: dict[str, dict[str, None]] = {}
         self.kept = ""
         """What it has come to so far."""
+        self.looks_itself = False
+        """Whether the pattern looks at the flow's gates, and the Stage need not."""
+        self.held: Gate | None = None
+        """The gate that was good enough after a round."""
         self.ended: StageEnded | None = None
         """The limit that struck while several were asked; the next verb ends."""
         self._within = within

@@ -78,6 +78,7 @@ class RunStage:
 
     async def perform(self, pattern: Pattern, cast: Cast, request: str, options: Any) -> Outcome:
         """Have a pattern played here to its end, which may be a limit; all is on disk then."""
+        self._scene.looks_itself = bool(getattr(pattern, "looks_at_gates", False))
         async with self._handing.room():
             try:
                 outcome = await pattern.run(self, cast, request, options)
@@ -85,6 +86,9 @@ class RunStage:
             except StageEnded as ended:
                 outcome, limit = Outcome("", done=False), ended
         limit = limit or self._handing.ended
+        held = self._scene.held
+        if held is not None and limit is None and not outcome.done:
+            outcome = Outcome(str(held), done=True, result=outcome.result or self._scene.kept)
         if limit is not None:
             result = outcome.result or self._scene.kept
             outcome = Outcome(str(limit), done=False, result=result)
@@ -381,6 +385,23 @@ class RunStage:
         allowed = most if self.ends.rounds is None else min(most, self.ends.rounds)
         for number in range(1, allowed + 1):
             yield RunStage(self._scope, self._scene, f"{prefix}/round:{number}", self._handing)
+            if await self._is_good_enough(f"{prefix}/round:{number}"):
+                return
+
+    async def _is_good_enough(self, step: str) -> bool:
+        """Whether a gate holds that the pattern leaves to the Stage; then the rounds are over."""
+        gates = () if self._scene.looks_itself else self.ends.gates
+        for gate in gates:
+            measure = await self._steps.once(
+                f"{step}/gate:{gate.metric}",
+                gate.metric,
+                Measure,
+                partial(self._desk.measure, step, gate.metric),
+            )
+            if gate.holds(measure.value):
+                self._scene.held = gate
+                return True
+        return False
 
     async def close(self) -> None:
         """End the interaction: let go of what was never landed; all is on disk afterwards."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
-from agentcanvas.flows.axes import HARD_ENDS, TimeoutMs, Topology
+from agentcanvas.flows.axes import HARD_ENDS, QualityGate, TimeoutMs, Topology
+from agentcanvas.flows.guards import Check
 from agentcanvas.flows.model import Interaction
 from agentcanvas.flows.pattern_info import PatternInfo
-from agentcanvas.flows.problem import Problem, Rule, at, shown
+from agentcanvas.flows.problem import Problem, Rule, at, did_you_mean, shown, warning
 from agentcanvas.flows.rules.agents import unit_slip
 from agentcanvas.flows.settle import (
     RATE_LIMIT,
@@ -20,8 +21,12 @@ from agentcanvas.flows.settle import (
     settled_ends,
 )
 
+TESTS_PASSED: Final = "tests_passed"
 
-def ends(pointer: str, each: Interaction, info: PatternInfo) -> Iterator[Problem]:
+
+def ends(
+    pointer: str, each: Interaction, info: PatternInfo, checks: Iterable[Check] = ()
+) -> Iterator[Problem]:
     """What I5 asks for and neither the flow nor the pattern gives."""
     said = said_of(each)
     holding = settled_ends(said.termination, info)
@@ -36,6 +41,7 @@ def ends(pointer: str, each: Interaction, info: PatternInfo) -> Iterator[Problem
         sentence = f"{info.id} never runs without a timeout"
         yield Problem(Rule.NO_TIMEOUT, sentence, advice, pointer)
     yield from _units(pointer, each)
+    yield from _gates(pointer, each, info, {check.name for check in checks})
     topology = said.topology or info.topologies[0]
     params = info.params | params_needed(topology, said.params) | said.params
     if topology is Topology.BLACKBOARD and not any(_counts(params.get(n)) for n in RETENTION):
@@ -44,6 +50,26 @@ def ends(pointer: str, each: Interaction, info: PatternInfo) -> Iterator[Problem
         yield Problem(Rule.NO_RETENTION, sentence, advice, pointer)
     if topology in RATED:
         yield from _rates(pointer, each, params)
+
+
+def _gates(
+    pointer: str, each: Interaction, info: PatternInfo, checks: set[str]
+) -> Iterator[Problem]:
+    """Gates that nobody will ever measure."""
+    if info.metrics is None:
+        return
+    measured = {TESTS_PASSED, *checks}
+    for end in said_of(each).termination:
+        if not isinstance(end, QualityGate) or end.metric in info.metrics:
+            continue
+        if end.metric not in measured:
+            advice = did_you_mean(end.metric, {*info.metrics, *measured})
+            sentence = f"nothing in {each.id} measures {end.metric}, so that this gate never holds"
+            yield warning(Rule.GATE, sentence, advice, pointer)
+        elif not info.in_rounds:
+            sentence = f"{info.id} has no rounds after which {end.metric} would be measured"
+            advice = "use verification: [tool_based] with params.verify_metric"
+            yield warning(Rule.GATE, sentence, advice, pointer)
 
 
 def _rates(pointer: str, each: Interaction, params: dict[str, Any]) -> Iterator[Problem]:

@@ -67,7 +67,7 @@ def interactions(scene: Scene) -> Iterator[Problem]:
         else:
             yield from _topology(pointer, each, info)
             yield from _roles(scene, pointer, each, info)
-            yield from ends(pointer, each, info)
+            yield from ends(pointer, each, info, each.checks or scene.flow.checks)
             yield from sync(pointer, each, info)
             yield from _params(pointer, each, info)
             yield from _verified(scene, pointer, each, info)

@@ -25,6 +25,7 @@ from agentcanvas.pattern import (
     Ends,
     Entry,
     Fate,
+    Gate,
     Measure,
     Outcome,
     Pattern,
@@ -115,6 +116,8 @@ class ScriptedStage:
         self._speech = Speech(place, self._per_minute, refuse=self._refuse)
         self._asking = Asking(place, first_come=self._first_come)
         self._kept = ""
+        self._looks_itself = True
+        self._held: Gate | None = None
 
     @property
     def record(self) -> list[Said]:
@@ -132,6 +135,7 @@ class ScriptedStage:
 
     async def perform(self, pattern: Pattern, cast: Cast, request: str, options: Any) -> Outcome:
         """Have a pattern played to its end, which may be a limit, as the engine does."""
+        self._looks_itself = bool(getattr(pattern, "looks_at_gates", False))
         try:
             outcome = await pattern.run(self, cast, request, options)
             self._asking.wait_for_the_rest()
@@ -139,6 +143,8 @@ class ScriptedStage:
         except StageEnded as ended:
             outcome, limit = Outcome("", done=False), ended
             self._asking.wait_for_the_rest()
+        if limit is None and self._held is not None and not outcome.done:
+            return Outcome(str(self._held), done=True, result=outcome.result or self._kept)
         if limit is None:
             return outcome
         return Outcome(str(limit), done=False, result=outcome.result or self._kept)
@@ -347,3 +353,7 @@ class ScriptedStage:
         for number in range(1, allowed + 1):
             self._place.round = number
             yield self
+            for gate in () if self._looks_itself else self.ends.gates:
+                if (await self.check(gate.metric)).holds:
+                    self._held = gate
+                    return
