@@ -110,6 +110,8 @@ def recover(workspace: Path) -> tuple[Recovery, ...]:
 def leftovers(workspace: Path) -> set[str]:
     """Whatever is neither the lock nor the record of a transaction."""
     state = workspace / ".agentcanvas" / "apply"
+    if not state.is_dir():
+        return set()  # killed before it had begun anything
     kept = {"lock", "p1", "p1.undo"}
     odd = {path.name for path in state.iterdir() if path.name not in kept}
     record = {"journal.json", "contents.bin"}
@@ -257,6 +259,14 @@ def test_a_read_only_folder_in_the_middle_undoes_the_rest(child: Child) -> None:
         )
         assert again["error"] == ""
         assert shot(ready.workspace) == shot(write_files(Path(place) / "after", after))
+        landed = shot(ready.workspace)
+        (ready.workspace / "closed").chmod(0o555)
+        undone = child("undo", ready.workspace, "p1", as_nobody=True)
+        assert "Permission denied" in undone["error"]
+        assert shot(ready.workspace) == landed
+        (ready.workspace / "closed").chmod(0o755)
+        assert child("undo", ready.workspace, "p1", as_nobody=True)["error"] == ""
+        assert shot(ready.workspace) == shot(ready.base)
 
 
 def crash_before_the_end(bench: Bench, child: Child) -> Path:
