@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,6 +21,8 @@ from agentcanvas.sandbox.confine import ON_LINUX, TAG
 
 _PAUSE_S = 0.005
 _PASSES = 400
+_LOOKS = 8
+"""Whoever begins new ones faster than they are listed is found by the next pass."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,15 @@ def living() -> list[Member]:
     return [member for pid in _numbers() if (member := member_of(pid))]
 
 
-def _numbers() -> list[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208 -- names only
+def _numbers() -> Iterator[int]:
+    """Give all processes, those too that are begun by one which is gone before it is looked at."""
+    seen: set[int] = set()
+    for _ in range(_LOOKS):
+        listed = {int(name) for name in os.listdir("/proc") if name.isdecimal()}  # noqa: PTH208 -- names only
+        if not (fresh := listed - seen):
+            return
+        seen |= fresh
+        yield from fresh
 
 
 def member_of(pid: int) -> Member | None:
