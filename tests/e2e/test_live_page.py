@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -329,6 +330,37 @@ async def test_nothing_is_wider_than_the_window(
     assert await page.look("document.documentElement.scrollWidth <= innerWidth")
     assert await page.look(f"{SCROLL}.scrollWidth <= {SCROLL}.clientWidth")
     await shoot(page, f"endless-{width}")
+
+
+async def test_the_toolbar_is_one_line_on_any_desk_and_in_any_language(
+    page: Page, server: CannedServer
+) -> None:
+    server.happen(*story.whole())
+    await opened_at_the_end(page, server)
+    heights = {}
+    for language in ("en", "ko", "zh"):
+        prefs = json.dumps({"language": language})
+        await page.look(f"localStorage.setItem('agentcanvas.prefs', '{prefs}')")
+        await page.reload()
+        await page.wait_for(f"document.documentElement.lang === '{language}' && {AT_END}")
+        for width in (1024, 1280, 1366, 1440, 400):
+            await page.resize(width, 800)
+            height = "document.querySelector('.toolbar').offsetHeight"
+            heights[language, width] = await page.look(height)
+    assert {where: height for where, height in heights.items() if height > 48} == {}
+    assert page.complaints == []
+
+
+async def test_where_the_kinds_do_not_fit_side_by_side_they_are_a_list(
+    page: Page, server: CannedServer
+) -> None:
+    server.happen(*story.whole())
+    await opened_at_the_end(page, server)
+    await page.tab.get_by_label("Kind").and_(page.tab.locator("select")).select_option("Checks")
+    await page.wait_for_text(".collab-card[data-event='checks_run']", "48 after")
+    assert await page.tab.locator(".collab-card").count() == 3
+    await page.resize(1600, 800)
+    assert await page.role("radio", "Checks").is_checked()
 
 
 async def test_a_phone_shows_the_same(page: Page, server: CannedServer) -> None:

@@ -115,7 +115,7 @@ function There({ entry, entries, names, onPanel, reviewed }: Props & { reviewed:
 /** On a narrow page the diff has no height before its panel is shown. */
 function reveal(diff: React.RefObject<DiffHandle | null>, row: number): void {
   diff.current?.reveal(row);
-  if (window.matchMedia("(max-width: 960px)").matches) requestAnimationFrame(() => diff.current?.reveal(row));
+  if (window.matchMedia("(max-width: 1120px)").matches) requestAnimationFrame(() => diff.current?.reveal(row));
 }
 
 function Head({ reviewed, names }: { reviewed: Reviewed; names: Names }) {

@@ -45,6 +45,20 @@ export function Toolbar({ filter, change, run, searching, jump }: Props) {
         ))}
       </div>
       <select
+        className="input kinds"
+        aria-label={t("timeline.kind")}
+        value={filter.kind}
+        onChange={(event) => {
+          change({ ...filter, kind: event.target.value as Kind });
+        }}
+      >
+        {KINDS.map((kind) => (
+          <option key={kind} value={kind}>
+            {t(`timeline.kind.${kind}`)}
+          </option>
+        ))}
+      </select>
+      <select
         className="input"
         aria-label={t("timeline.agent")}
         value={filter.agent}
