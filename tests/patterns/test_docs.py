@@ -15,10 +15,12 @@ from agentcanvas.app.trust import trust_now
 from agentcanvas.cli import app
 from agentcanvas.clock import SystemClock
 from agentcanvas.pattern import Stage
+from agentcanvas.patterns import PATTERNS
 
 pytestmark = pytest.mark.req("I4")
 
-PAGE = (Path(__file__).parents[2] / "docs" / "patterns" / "README.md").read_text("utf-8")
+DOCS = Path(__file__).parents[2] / "docs" / "patterns"
+PAGE = (DOCS / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 PATTERN, TESTING = (text for language, text in BLOCKS if language == "python")
 
@@ -56,3 +58,21 @@ def test_the_commands_of_the_page_work(tmp_path: Path, monkeypatch: pytest.Monke
             words = ["pattern", "run", "--help"]  # nobody is there to answer
         result = CliRunner().invoke(app, words)
         assert result.exit_code == 0, (line, result.output, result.exception)
+
+
+@pytest.mark.parametrize("name", [pattern.id for pattern in PATTERNS])
+def test_a_page_says_all_that_a_reader_chooses_a_pattern_by(name: str) -> None:
+    page = (DOCS / f"{name}.md").read_text("utf-8")
+    for part in (
+        "**When not to.**",
+        "```mermaid\nsequenceDiagram",
+        "```mermaid\nflowchart",
+        "### Options",
+        "### Ends",
+        "### At most",
+        "### Prompts",
+        "### Example",
+    ):
+        assert part in page, part
+    what_for = page.partition("\n\n")[2].partition("**When not to.**")[0]
+    assert len(what_for.split()) >= 15
