@@ -17,6 +17,7 @@ import msgspec
 
 from agentcanvas.errors import AgentCanvasError, StoreDamaged
 from agentcanvas.runs import events as e
+from agentcanvas.runs import payloads
 from agentcanvas.runs import state as folding_rules
 from agentcanvas.runs.state import Folding, RunState
 from agentcanvas.store import Snapshot, Store, Transaction
@@ -146,5 +147,5 @@ def _keep(transaction: Transaction, stream: str, account: Account) -> None:
 @cache
 def _version() -> str:
     """What a snapshot is good for only: the text of the rules it was folded by."""
-    rules = inspect.getsource(folding_rules) + inspect.getsource(e)
+    rules = "".join(inspect.getsource(module) for module in (folding_rules, e, payloads))
     return hashlib.sha256(rules.encode()).hexdigest()[:16]

@@ -49,7 +49,14 @@ def append(path: Path, good: int, data: bytes) -> int:
 
     Raise ``CutShortError``, with nothing written, when there are not that many.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        return _append(path, good, data)
+    except FileNotFoundError:  # the folder is missing: the file opens by itself
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return _append(path, good, data)
+
+
+def _append(path: Path, good: int, data: bytes) -> int:
     with path.open("ab") as file:
         size = file.seek(0, os.SEEK_END)
         if size < good:
