@@ -7,11 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import anyio
 import pytest
 import typer
 
 from agentcanvas.cli.offices import complain, finish, misused
 from agentcanvas.errors import ValidationError
+from agentcanvas.store import Store
 from tests.cli.pseudo_terminal import ROOT
 
 
@@ -82,3 +84,43 @@ def test_a_reader_that_went_away_is_no_error_to_write_about(
     os.close(write)
     assert done.stderr == b""
     assert done.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "code"),
+    [
+        (("runs",), "No runs yet", 0),
+        (("show",), "No runs yet", 1),
+        (("report",), "No runs yet", 1),
+        (("review", "--list"), "Nothing waits for you", 0),
+        (("proposals",), "No proposal waits", 0),
+        (("undo", "--yes"), "No runs yet", 1),
+        (("stop",), "No runs yet", 1),
+        (("store", "restore", "nowhere.db"), "There is no store at nowhere.db", 1),
+    ],
+)
+def test_looking_where_nothing_is_on_record_leaves_nothing_behind(
+    tmp_path: Path, words: tuple[str, ...], said: str, code: int
+) -> None:
+    done = command(*words, cwd=tmp_path)
+    assert said in done.stdout + done.stderr
+    assert done.returncode == code
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_that_is_restored_into_a_fresh_clone_is_kept_from_git(tmp_path: Path) -> None:
+    place = tmp_path / "clone"
+    place.mkdir()
+    anyio.run(make_store, tmp_path / "backup.db")
+    assert command("store", "restore", "../backup.db", cwd=place).returncode == 0
+    assert (place / ".agentcanvas" / ".gitignore").exists()
+
+
+async def make_store(path: Path) -> None:
+    async with await Store.open(path):
+        pass
+
+
+def command(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, "-c", "from agentcanvas.cli import main; main()", *words]
+    return subprocess.run(program, cwd=cwd, capture_output=True, text=True, check=False)

@@ -30,7 +30,7 @@ def check(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE…",
+            metavar="FILE",
             help="Messages as JSON; a .jsonl file holds one a line, - is standard input.",
             show_default=False,
         ),

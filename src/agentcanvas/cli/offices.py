@@ -13,12 +13,13 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final, NoReturn
 
 import anyio
 import typer
 
-from agentcanvas.app.workspace import ensure_folder, find_root
+from agentcanvas.app.workspace import ensure_folder, find_root, store_path
 from agentcanvas.cli.live.clean import lines_of
 from agentcanvas.cli.live.following import ExitCode, first_of
 from agentcanvas.cli.live.words import run_line
@@ -84,11 +85,20 @@ def _server_process(root: Path, log: Path) -> subprocess.Popen[bytes]:
 
 
 def at_office(work: Work, *, serve: bool = False) -> NoReturn:
-    """Do something at the office of this workspace and end with its exit code."""
+    """Do something at the office of this workspace and end with its exit code.
+
+    Looking leaves nothing behind: where nothing is on record, an empty office that is gone
+    afterwards says so.
+    """
 
     async def main() -> int:
-        async with open_office(root_here(), serve=serve) as office:
-            return await work(office)
+        root = root_here()
+        if store_path(root).exists():
+            async with open_office(root, serve=serve) as office:
+                return await work(office)
+        with TemporaryDirectory(prefix="agentcanvas-") as empty:
+            async with open_office(Path(empty)) as office:
+                return await work(office)
 
     finish(main)
 

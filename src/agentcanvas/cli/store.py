@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from agentcanvas import store as files
-from agentcanvas.app.workspace import find_root, store_path
+from agentcanvas.app.workspace import ensure_folder, find_root, store_path
 
 app = typer.Typer(
     add_completion=False,
@@ -66,7 +66,11 @@ def restore(
 ) -> None:
     """Put a back-up in the place of the store; the replaced store is kept beside it."""
     path = _path(at)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if backup_file.exists():  # else it is said, and nothing is made
+        if at is None:
+            ensure_folder(path.parent.parent)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
     kept = files.restore(backup_file, path)
     print(f"{path} is now the back-up {backup_file}")
     if kept is not None:
