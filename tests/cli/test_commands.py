@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -11,6 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from agentcanvas.cli import main
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "tests" / "protocol" / "examples"
@@ -115,6 +118,41 @@ def test_a_missing_store_is_one_sentence_with_the_next_step(tmp_path: Path) -> N
     assert done.returncode == 1
     assert b"There is no store at" in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+def test_where_the_locale_has_no_letters_a_program_reads_utf_8(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "assert sys.stdout.encoding != 'utf-8', sys.stdout.encoding\n"
+        "from agentcanvas.cli import main\n"
+        "main()\n"
+    )
+    plain = {"PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0", "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(
+        [sys.executable, "-c", code, "doctor"],
+        env={"PATH": "", "HOME": str(tmp_path), **plain},
+        capture_output=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.stderr == b""
+    assert "→" in done.stdout.decode()
+
+
+def test_a_terminal_without_the_letters_shows_question_marks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Terminal(io.BytesIO):
+        def isatty(self) -> bool:
+            return True
+
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(shown, "ascii", write_through=True))
+    monkeypatch.setattr(sys, "argv", ["agentcanvas", "message", "check", "→"])
+    with pytest.raises(SystemExit):
+        main()
+    sys.stdout.write("red → green\n")
+    assert shown.getvalue().endswith(b"red ? green\n")
 
 
 def test_version_and_help_say_what_there_is() -> None:

@@ -48,7 +48,13 @@ def test_a_workspace_without_flows_has_none(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there_or_no_file_is_one_clear_problem(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.yaml")
-    for name, words in [("gone.yaml", "is not there"), ("pipe.yaml", "not a file"), ("", "file")]:
+    (tmp_path / "huge.yaml").write_bytes(b"a" * 400_000)
+    for name, words in [
+        ("gone.yaml", "is not there"),
+        ("pipe.yaml", "not a file"),
+        ("", "cannot be read: Is a directory"),
+        ("huge.yaml", "larger than a flow may be, which is 262,144 bytes"),
+    ]:
         with pytest.raises(FlowError, match=words) as raised:
             load_flow(tmp_path / name)
         assert str(tmp_path) in raised.value.problems[0]

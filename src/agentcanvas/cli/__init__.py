@@ -5,8 +5,10 @@ Commands read arguments and print; what they do is done by the layers below.
 
 from __future__ import annotations
 
+import codecs
 import difflib
 import importlib
+import io
 import sys
 from typing import Any
 
@@ -121,8 +123,24 @@ def agentcanvas(
     importlib.import_module("agentcanvas.cli.bare").begin()
 
 
+def _let_anything_be_said(stream: Any) -> None:
+    """Say arrows and names of any language also where the locale has no letters for them.
+
+    A terminal shows a question mark for what it does not have; a program reads UTF-8, as from git.
+    """
+    if not isinstance(stream, io.TextIOWrapper):  # closed, or a test's
+        return
+    if stream.isatty() and codecs.lookup(stream.encoding).name != "utf-8":
+        stream.reconfigure(errors="replace")
+    else:
+        # What is not text at all, such as a byte of a file's name, is shown as its number.
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
 def main() -> None:
     """Run the command line; an error of ours is one sentence, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        _let_anything_be_said(stream)
     try:
         app()
     except AgentCanvasError as error:

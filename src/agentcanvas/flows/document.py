@@ -73,7 +73,7 @@ def read_document(content: bytes | str, file: str = "") -> Document:
     try:
         whole = content if isinstance(content, str) else _decoded(content)
         text = whole.removeprefix(_BYTE_ORDER_MARK)
-        root = nodes.parse(text) if len(text) <= MAX_BYTES else _too_large(len(text))
+        root = nodes.parse(text) if len(text) <= MAX_BYTES else _too_large()
     except nodes.UnreadableError as wrong:
         problem = Problem(
             wrong.rule,
@@ -94,7 +94,7 @@ def read_document(content: bytes | str, file: str = "") -> Document:
 
 def _decoded(content: bytes) -> str:
     if len(content) > MAX_BYTES:
-        _too_large(len(content))
+        _too_large()
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as wrong:
@@ -106,9 +106,9 @@ def _decoded(content: bytes) -> str:
         ) from None
 
 
-def _too_large(size: int) -> Node | None:
+def _too_large() -> Node | None:
     raise nodes.UnreadableError(
-        f"the file has {size:,} bytes and a flow at most {MAX_BYTES:,}",
+        f"the file is larger than a flow may be, which is {MAX_BYTES:,} bytes",
         "move long texts into files of their own",
         Mark(0, 0, 0),
         Rule.FILE,

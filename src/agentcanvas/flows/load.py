@@ -48,8 +48,9 @@ def read_flow(path: Path) -> Document:
     try:
         content = _content(path)
     except OSError as wrong:
-        reason = "is not there" if isinstance(wrong, FileNotFoundError) else wrong.strerror
-        return _unreadable(path, f"the file {reason or 'cannot be read'}")
+        if isinstance(wrong, FileNotFoundError):
+            return _unreadable(path, "the file is not there")
+        return _unreadable(path, f"the file cannot be read: {wrong.strerror}")
     if content is None:
         return _unreadable(path, "this is not a file")
     return read_document(content, str(path))

@@ -85,8 +85,8 @@ class TrustDecision(Struct, frozen=True):
         if self.state is TrustState.UNFIT:
             return f"This workspace cannot be trusted: {'; '.join(self.unfit)}."
         if self.state is TrustState.NEVER_TRUSTED:
-            count = len(self.added)
-            return f"{count} files of this repository can run things; look, then: agentcanvas trust"
+            files = "1 file" if len(self.added) == 1 else f"{len(self.added)} files"
+            return f"{files} of this repository can run things; look, then: agentcanvas trust"
         if self.state is TrustState.CHANGED:
             names = ", ".join((*self.added, *self.changed, *self.removed)[:5])
             return f"Changed since you trusted them: {names}; look, then: agentcanvas trust"
