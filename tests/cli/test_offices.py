@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -49,6 +50,18 @@ def test_wrong_usage_found_late_is_still_2(wrap: object) -> None:
 
 def test_an_interrupt_is_130() -> None:
     assert code_after(deep(KeyboardInterrupt())) == 130
+
+
+@pytest.mark.parametrize("wrap", [lambda error: error, deep], ids=["bare", "grouped"])
+def test_what_is_wrong_with_the_machine_is_a_sentence(
+    capsys: pytest.CaptureFixture[str], wrap: object
+) -> None:
+    assert callable(wrap)
+    assert code_after(wrap(OSError(errno.ENOSPC, "No space left on device", "/w/x"))) == 1
+    assert capsys.readouterr().err == (
+        "agentcanvas: /w/x: No space left on device. "
+        "Mend that, then try again: agentcanvas doctor\n"
+    )
 
 
 def test_what_nobody_foresaw_is_not_hidden() -> None:

@@ -48,6 +48,25 @@ def test_a_lock_is_free_after_release_and_in_the_same_process_too(tmp_path: Path
     assert lock.read_text() == ""
 
 
+def test_a_lock_is_had_also_where_its_holder_cannot_be_written_down(tmp_path: Path) -> None:
+    code = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from agentcanvas.errors import StoreBusy\n"
+        "from agentcanvas.store import OwnerLock\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # as on a full disk\n"
+        "with OwnerLock(Path(sys.argv[1])):\n"
+        "    try:\n"
+        "        OwnerLock(Path(sys.argv[1])).acquire()\n"
+        "    except StoreBusy as busy:\n"
+        "        print(busy)\n"
+    )
+    lock = str(tmp_path / "server.lock")
+    done = subprocess.run([sys.executable, "-c", code, lock], capture_output=True, check=False)
+    assert done.stderr == b""
+    assert b"held by another process" in done.stdout
+
+
 def test_a_lock_that_cannot_be_made_is_said_plainly(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="No such file or directory"):
         OwnerLock(tmp_path / "missing" / "server.lock").acquire()

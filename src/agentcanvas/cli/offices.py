@@ -33,6 +33,11 @@ NO_RUNS = 'No runs yet. Start one with: agentcanvas run "what is to be done"'
 _LOOK_AGAIN_S: Final = 0.1
 _LOOKS_FOR_SERVER: Final = 300
 
+_THE_MACHINE: Final = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE}
+)
+"""What is wrong with the machine, not with us: said in a sentence wherever it comes up."""
+
 Work = Callable[[Office], Awaitable[int]]
 
 
@@ -116,6 +121,10 @@ def _code_for(reason: BaseException) -> int:
     match reason:
         case AgentCanvasError():
             complain(str(reason))
+            return ExitCode.ERROR
+        case OSError(errno=number) if number in _THE_MACHINE:
+            where = f"{reason.filename}: " if reason.filename else ""
+            complain(f"{where}{reason.strerror}. Mend that, then try again: agentcanvas doctor")
             return ExitCode.ERROR
         case typer.Exit():
             return reason.exit_code
