@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import AsyncIterator
 from urllib.parse import urlsplit
 
@@ -90,8 +92,16 @@ async def test_an_old_link_says_what_to_do_to_a_person_in_a_browser(
     answer = await stranger.get("/?token=old", headers={"accept": "text/html,*/*"})
     assert answer.status_code == 401
     assert answer.headers["content-type"].startswith("text/html")
-    assert "Open the one that `agentcanvas serve` prints" in answer.text
+    assert "Open the one that <code>agentcanvas serve</code> prints" in answer.text
     assert "set-cookie" not in answer.headers
+    assert its_style_is_let_in(answer)
+
+
+def its_style_is_let_in(answer: httpx.Response) -> bool:
+    _, _, rest = answer.text.partition("<style>")
+    digest = hashlib.sha256(rest.partition("</style>")[0].encode()).digest()
+    policy = answer.headers["content-security-policy"]
+    return f"style-src 'sha256-{base64.b64encode(digest).decode()}'" in policy
 
 
 async def test_a_token_in_the_address_does_not_open_the_api(
@@ -149,8 +159,12 @@ async def test_every_answer_says_how_little_a_browser_may_do_with_it(
 ) -> None:
     for answer in (await client.get(path), await stranger.get(path)):
         policy = answer.headers["content-security-policy"]
-        assert "script-src 'self';" in policy
-        assert "style-src 'self';" in policy
+        if policy.startswith("default-src 'none'"):  # a page of one style and no script
+            assert its_style_is_let_in(answer)
+        else:
+            assert "script-src 'self';" in policy
+            assert "style-src 'self';" in policy
+        assert "unsafe" not in policy
         assert "frame-ancestors 'none'" in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["referrer-policy"] == "no-referrer"

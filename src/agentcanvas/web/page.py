@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
@@ -40,7 +40,7 @@ def page_route(static: Path | None, records: Records, root: Path) -> BaseRoute:
 
     async def unbuilt(request: Request) -> Response:
         del request
-        return HTMLResponse(_unbuilt_page(await records.runs(), root))
+        return _unbuilt_page(await records.runs(), root)
 
     return Route("/{path:path}", unbuilt, methods=["GET"], name="page")
 
@@ -62,7 +62,7 @@ class Ui(StaticFiles):
         return response
 
 
-def _unbuilt_page(runs: tuple[RunSummary, ...], root: Path) -> str:
+def _unbuilt_page(runs: tuple[RunSummary, ...], root: Path) -> Response:
     rows = "\n".join(_row(run) for run in runs)
     table = (
         "<table><thead><tr><th>Run</th><th>Flow</th><th>Request</th><th>Status</th></tr></thead>"
