@@ -19,7 +19,7 @@ USER = "user"
 ASSISTANT = "assistant"
 
 _DONE = "TASK_DONE"
-_MARKED = re.compile(r"^\W*(instruction|solution)\W*:", re.IGNORECASE | re.MULTILINE)
+_MARKED = re.compile(r"^[^\w\n]*(instruction|solution)[^\w\n]*:", re.IGNORECASE | re.MULTILINE)
 
 
 class Options(msgspec.Struct, frozen=True):

@@ -21,10 +21,11 @@ _NUMBERED: Final = re.compile(r"(\d+) ([a-z]+)")
 _UNITTEST: Final = re.compile(r"^Ran (\d+) tests? in [\d.]+s$", re.MULTILINE)
 _UNITTEST_END: Final = re.compile(r"^FAILED \((.*)\)$", re.MULTILINE)
 _CARGO: Final = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed;", re.MULTILINE)
-_GO: Final = re.compile(r"^\s*--- (PASS|FAIL): ", re.MULTILINE)
-_JEST: Final = re.compile(r"^Tests:\s+(.*\d+ total)$", re.MULTILINE)
-_VITEST: Final = re.compile(r"^\s*Tests\s+((?:\d+ [a-z]+(?: \| )?)+) \(\d+\)$", re.MULTILINE)
-_MOCHA: Final = re.compile(r"^\s*(\d+) (passing|failing)\b", re.MULTILINE)
+# Blanks before a word are on its line: with \s a page of empty lines would be read once for each.
+_GO: Final = re.compile(r"^[ \t]*--- (PASS|FAIL): ", re.MULTILINE)
+_JEST: Final = re.compile(r"^Tests:[ \t]+(.{0,200}\d total)$", re.MULTILINE)
+_VITEST: Final = re.compile(r"^[ \t]*Tests[ \t]+((?:\d+ [a-z]+(?: \| )?)+) \(\d+\)$", re.MULTILINE)
+_MOCHA: Final = re.compile(r"^[ \t]*(\d+) (passing|failing)\b", re.MULTILINE)
 _NODE: Final = re.compile(r"^(?:#|\u2139) (pass|fail) (\d+)$", re.MULTILINE)
 
 
