@@ -57,7 +57,7 @@ def reference(info: PatternInfo, pattern: Pattern) -> str:
         *_options(pattern),
         "### Ends",
         "\n".join(f"- `{json.dumps(each)}`" for each in msgspec.to_builtins(info.termination)),
-        f"Topology: {' or '.join(f'`{each.value}`' for each in info.topologies)}.",
+        f"Topology: {' or '.join(f'`{each.value}`' for each in info.topologies)}. {_sync(info)}",
         "### At most",
         _worst(info),
         *_prompts(info.id),
@@ -133,6 +133,12 @@ def _shown(field: msgspec.structs.FieldInfo) -> str:
     if field.default is msgspec.NODEFAULT:
         return "needed"
     return json.dumps(msgspec.to_builtins(field.default))
+
+
+def _sync(info: PatternInfo) -> str:
+    """How its turns may follow each other."""
+    own = f"Sync: `{info.sync.value}` if the flow does not say."
+    return own if info.goes_on else f"{own} It needs every answer first, so `async` is refused."
 
 
 def _worst(info: PatternInfo) -> str:

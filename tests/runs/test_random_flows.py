@@ -121,11 +121,17 @@ class Adversary(FakeDesk):
 
 
 def flow_with(
-    names: list[str], *, filled: str | None, rounds: int, deeper: str | None = None
+    names: list[str],
+    *,
+    filled: str | None,
+    rounds: int,
+    deeper: str | None = None,
+    hasty: bool = False,
 ) -> Flow | None:
     """These patterns one after the other; the first role that can be is played by another one.
 
-    With ``deeper`` a role of that one is played by a third.
+    With ``deeper`` a role of that one is played by a third; with ``hasty`` all that can go on
+    without an answer do.
     """
     agents: dict[str, Any] = {}
     interactions = []
@@ -138,6 +144,8 @@ def flow_with(
             if end["type"] == "max_rounds":
                 end["rounds"] = min(end["rounds"], rounds)
         interaction["review"] = {"reviewer": "person", "max_iterations": 1}
+        if hasty and KNOWN[name].goes_on:
+            interaction["data"]["sync"] = "async"
         interactions.append(interaction)
     outer = interactions[0]
     for name in (each for each in (filled, deeper) if each is not None):
@@ -191,12 +199,13 @@ async def played(flow: Flow, seed: int) -> Adversary:
     names=st.lists(st.sampled_from(IDS), min_size=1, max_size=2),
     filled=st.none() | st.sampled_from(IDS),
     rounds=st.integers(1, 3),
+    hasty=st.booleans(),
     seed=st.integers(0, 2**32),
 )
 def test_a_flow_never_needs_more_than_its_bound(
-    names: list[str], filled: str | None, rounds: int, seed: int
+    names: list[str], filled: str | None, rounds: int, hasty: bool, seed: int
 ) -> None:
-    flow = flow_with(names, filled=filled, rounds=rounds)
+    flow = flow_with(names, filled=filled, rounds=rounds, hasty=hasty)
     if flow is None:
         return
     total = bounds(flow, KNOWN).total

@@ -5,6 +5,8 @@ A typed question brings its own form along, and work ends in a proposal; both ar
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import msgspec
 
 from agentcanvas.errors import FormError
@@ -41,6 +43,12 @@ def formed(scene: Scene, to: str, settled: Settled, *, works: bool = False) -> A
         proposal=answer.proposal,
         failure=answer.failure,
     )
+
+
+def reader(scene: Scene, asks: Sequence[Ask]) -> Callable[[str, Settled], Answer[bool]]:
+    """How the answers to these are read."""
+    works = {ask.to for ask in asks if ask.work is not None}
+    return lambda to, settled: formed(scene, to, settled, works=to in works)
 
 
 def as_answer(formed: Answer[bool]) -> Answer[None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -16,6 +17,8 @@ import msgspec
 from agentcanvas.errors import StageEnded
 from agentcanvas.flows.axes import Sync
 from agentcanvas.pattern import Answer, Ask, Fate
+from agentcanvas.runs import forms
+from agentcanvas.runs.answers import plain, read
 from agentcanvas.runs.asking import Asking, Read
 from agentcanvas.runs.batch import Batch
 from agentcanvas.runs.journal import Journal
@@ -36,6 +39,17 @@ class Lot(msgspec.Struct, frozen=True):
     last: bool = False
     """Whether it was asked for once more already."""
     as_told: Callable[[Answer[Any]], Answer[Any]] = lambda answer: answer
+
+
+def lot_of(scene: Scene, asks: Sequence[Ask], form: type[Any] | None) -> Lot:
+    """How these are put, and how their answers are read: in this form, or in the flow's."""
+    if form is not None:
+        schema = msgspec.json.schema(form)
+        return Lot(tuple(asks), partial(read, form), schema, formed=True)
+    if forms.is_free(scene, list(asks)):
+        return Lot(tuple(asks), plain)
+    put = tuple(forms.in_form(scene, ask) for ask in asks)
+    return Lot(put, forms.reader(scene, asks), formed=True, as_told=forms.as_answer)
 
 
 class _Handed(msgspec.Struct):

@@ -37,7 +37,7 @@ from agentcanvas.runs import forms
 from agentcanvas.runs.answers import plain, read, twice, typed
 from agentcanvas.runs.asking import Asking
 from agentcanvas.runs.board import Posted
-from agentcanvas.runs.handing import Handing, Lot
+from agentcanvas.runs.handing import Handing, lot_of
 from agentcanvas.runs.offstage import Desk, Drawn, Part, Scope, Settled
 from agentcanvas.runs.scene import Scene
 from agentcanvas.runs.speech import Speech
@@ -148,7 +148,7 @@ class RunStage:
         if forms.is_free(self._scene, list(asks)):
             return await self._asking.all_of(step, self._numbered(asks), plain)
         asked = [forms.in_form(self._scene, ask) for ask in asks]
-        answers = await self._all_twice(step, asked, self._form_reader(asks))
+        answers = await self._all_twice(step, asked, forms.reader(self._scene, asks))
         return tuple(map(forms.as_answer, answers))
 
     async def ask_all_for(self, form: type[T], asks: Sequence[Ask]) -> tuple[Answer[T], ...]:
@@ -189,25 +189,12 @@ class RunStage:
 
     async def hand_over(self, asks: Sequence[Ask], form: type[Any] | None = None) -> None:
         """Ask many and go on."""
-        await self._handing.hand_over(self._step("hand_over"), asks, self._lot(asks, form))
+        lot = lot_of(self._scene, asks, form)
+        await self._handing.hand_over(self._step("hand_over"), asks, lot)
 
     async def collect(self) -> tuple[tuple[Ask, Answer[Any]], ...]:
         """What has come of it: all, or what came first."""
         return await self._handing.collect(self._step("collect"))
-
-    def _lot(self, asks: Sequence[Ask], form: type[Any] | None) -> Lot:
-        """How these are put, and how their answers are read."""
-        if form is not None:
-            reads = partial(read, form)
-            return Lot(tuple(asks), reads, msgspec.json.schema(form), formed=True)
-        if forms.is_free(self._scene, list(asks)):
-            return Lot(tuple(asks), plain)
-        put = tuple(forms.in_form(self._scene, ask) for ask in asks)
-        return Lot(put, self._form_reader(asks), formed=True, as_told=forms.as_answer)
-
-    def _form_reader(self, asks: Sequence[Ask]) -> Callable[[str, Settled], Answer[bool]]:
-        works = {ask.to for ask in asks if ask.work is not None}
-        return lambda to, settled: forms.formed(self._scene, to, settled, works=to in works)
 
     async def bid(
         self, form: type[T], to: Sequence[str], call: str, *, within_ms: int
