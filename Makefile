@@ -78,7 +78,8 @@ lock: install ## Resolve the dependencies anew (ARGS=--upgrade for newer version
 	@tools/lock.sh $(ARGS)
 
 dev: install ## Serve the page from its sources, over the API of a running agentcanvas serve
-	@echo 'Open the link of a running `agentcanvas serve` (port 7717) once, then'
+	@echo 'Open the link of a running `agentcanvas serve` once (not on port 7717? say'
+	@echo 'AGENTCANVAS_SERVER=http://127.0.0.1:PORT make dev), then'
 	@echo 'http://127.0.0.1:5173, which shows each change of ui/src at once. Ctrl-C ends it.'
 	@$(PAGE) dev
 

@@ -111,7 +111,7 @@ class Page:
 
     def npm(self, *words: str, shown: bool = False) -> None:
         """Run npm; what it says is kept for the case that it fails, unless it is to be shown."""
-        command, environment = _npm()
+        command, environment = npm_command()
         done = subprocess.run(  # noqa: S603 - our own words, in our own tree
             [*command, *words],
             cwd=self.source,
@@ -170,7 +170,7 @@ def _wheel_node() -> Path | None:
     return Path(spec.origin).parent if spec and spec.origin else None
 
 
-def _npm() -> tuple[list[str], dict[str, str]]:
+def npm_command() -> tuple[list[str], dict[str, str]]:
     """How to start npm, and in which environment."""
     environment = {**os.environ, "npm_config_update_notifier": "false"}
     environment.setdefault("npm_config_fetch_retry_mintimeout", "1000")

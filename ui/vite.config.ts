@@ -1,13 +1,17 @@
 import react from "@vitejs/plugin-react";
+import { loadEnv } from "vite";
 import { defineConfig } from "vitest/config";
 
-const SERVER = "http://127.0.0.1:7717";
+/** The server that `make dev` speaks to: the one on the usual port, if the environment names no other. */
+const { AGENTCANVAS_SERVER: SERVER = "http://127.0.0.1:7717" } = loadEnv("", ".", "AGENTCANVAS_");
 
-// hatch_build.py says where the page goes; `make dev` speaks to a server on its usual port.
+const SHEETS = decodeURIComponent(new URL("src/parts/sheets.ts", import.meta.url).pathname);
+
+// hatch_build.py says where the page goes.
 export default defineConfig({
   plugins: [react()],
   // The content policy lets no <style> element in; see there.
-  resolve: { alias: { "react-style-singleton": "/src/parts/sheets.ts" } },
+  resolve: { alias: { "react-style-singleton": SHEETS } },
   build: {
     target: "es2023",
     // A data: address would need a wider content policy than 'self'.
