@@ -16,15 +16,29 @@ _ANSWERED = {0x8: "closed", 0x9: "ping"}
 
 
 class PlainSocket(asyncio.Protocol):
-    """One connection; ``heard`` gets all whole frames that came in one read."""
+    """One connection."""
 
     def __init__(self, request: bytes) -> None:
         self._request = request
         self._rest = bytearray()
         self._shaken = False
         self.opened = asyncio.get_running_loop().create_future()
-        self.heard: Callable[[list[bytes]], None] = lambda _: None
+        self._early: list[bytes] = []
+        self._heard: Callable[[list[bytes]], None] = self._early.extend
         self._transport: asyncio.Transport | None = None
+
+    @property
+    def heard(self) -> Callable[[list[bytes]], None]:
+        """Who gets what comes; before there is anybody it is kept for the first."""
+        return self._heard
+
+    @heard.setter
+    def heard(self, heard: Callable[[list[bytes]], None]) -> None:
+        self._heard = heard
+        if self._early:
+            early = self._early[:]
+            self._early.clear()
+            heard(early)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -45,7 +59,11 @@ class PlainSocket(asyncio.Protocol):
             self.opened.set_result(None)
         frames = self._frames()
         if frames:
-            self.heard(frames)
+            self._heard(frames)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.opened.done():
+            self.opened.set_exception(exc or ConnectionError("closed before it was open"))
 
     def send(self, messages: Iterable[bytes]) -> None:
         """Write messages, each a frame of its own."""

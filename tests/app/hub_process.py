@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import resource
 import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
+from typing import IO
 
 from agentcanvas.app.hub import OpenHub
 from agentcanvas.app.hub_office import open_hub_office
@@ -23,12 +27,22 @@ HUB = "AgentCanvas hub is at "
 async def tokens_for(folder: Path, *names: str) -> dict[str, str]:
     """Make tokens in the folder of a hub that does not run."""
     async with open_hub_office(folder, make=True) as (office, _):
-        return {name: (await office.new_token(TokenOrder(name=name))).text for name in names}
+        made = await asyncio.gather(*(office.new_token(TokenOrder(name=name)) for name in names))
+        return {name: each.text for name, each in zip(names, made, strict=True)}
 
 
 @contextmanager
-def hub_process(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """Run ``agentcanvas hub`` until the block ends; give its address."""
+def hub_process(
+    folder: Path,
+    *options: str,
+    files: tuple[int, int] | None = None,
+    complaints: IO[str] | None = None,
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Run ``agentcanvas hub`` until the block ends; give its address.
+
+    ``files`` are the soft and the hard limit on what it may have open.
+    """
+    set_files = partial(resource.setrlimit, resource.RLIMIT_NOFILE, files) if files else None
     child = subprocess.Popen(
         [
             sys.executable,
@@ -40,7 +54,9 @@ def hub_process(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.P
             *options,
         ],
         stdout=subprocess.PIPE,
+        stderr=complaints,
         text=True,
+        preexec_fn=set_files,  # noqa: PLW1509 - it calls nothing but the kernel
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
     assert child.stdout is not None

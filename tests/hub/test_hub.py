@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from agentcanvas.clock import VirtualClock
@@ -16,6 +18,7 @@ from agentcanvas.hub.broker import Receipt
 from agentcanvas.hub.events import EventKind, OnBehalfOf
 from agentcanvas.hub.guard import Principal
 from agentcanvas.hub.hub import Hub, Link
+from agentcanvas.hub.session import Sessions
 from agentcanvas.protocol.envelope import AgentRef, AgentType
 from agentcanvas.protocol.kinds import (
     Ack,
@@ -151,6 +154,26 @@ async def test_sessions_and_their_edges_survive_a_restart(
         assert session.edges == frozenset({("a", "b")})
         with pytest.raises(PermissionDenied, match="belongs to engine:run-1"):
             await hub.sessions.open("run-1", members=["evil"])
+
+
+@pytest.mark.req("D27")
+async def test_a_hundred_who_join_and_leave_at_once_all_do(
+    store: Store, clock: VirtualClock
+) -> None:
+    async with a_hub(store, clock) as hub:
+        before = hub.sessions.get("default")
+        assert before is not None
+        for number in range(50):
+            await hub.sessions.join("default", f"early-{number}")
+        coming = [hub.sessions.join("default", f"a{number}") for number in range(50)]
+        going = [hub.sessions.leave("default", f"early-{number}") for number in range(50)]
+        await asyncio.gather(*coming, *going)
+        session = hub.sessions.get("default")
+        assert session is not None
+        assert session.members == before.members | {f"a{number}" for number in range(50)}
+        written = Sessions(store)
+        await written.load()
+        assert written.get("default") == session
 
 
 # -- where -------------------------------------------------------------------------------------

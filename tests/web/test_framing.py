@@ -170,6 +170,7 @@ def in_bytes(stream: bytes) -> list[bytes]:
         (masked(Opcode.TEXT, b"x" * LARGEST, fin=False) + masked(Opcode.CONT, b"x"), 1009),
         (masked(Opcode.CLOSE, b"\x03\xe8"), 1000),
     ],
+    ids=["reserved", "bare", "opcode", "pieces", "unicode", "large", "sum", "closed"],
 )
 def test_what_breaks_the_protocol_ends_with_the_code_for_it(stream: bytes, code: int) -> None:
     messages, _, close, closed, _ = heard(SocketProtocol, [text(1) + stream])

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from agentcanvas.app import descriptors
 from agentcanvas.app.calling import caller
 from agentcanvas.app.secrets import secrets_in
 from agentcanvas.clock import Clock
@@ -80,7 +81,8 @@ async def open_hub(
         await tokens.load()
         keeper = Keeper(hub, broker, store, tokens, clock)
         blobs = Blobs(path.parent / "blobs", limits.blob)
-        doors = Doors(hub, tokens, clock, _seal(limits, sealed), blobs)
+        most = max(1, descriptors.room() - descriptors.RESERVED)
+        doors = Doors(hub, tokens, clock, _seal(limits, sealed), blobs, most_connections=most)
         opened = OpenHub(store, broker, hub, tokens, keeper, doors, clock, limits)
         if not calls_back:
             yield opened

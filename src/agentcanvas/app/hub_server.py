@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Collection
@@ -12,6 +13,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from agentcanvas import _version
+from agentcanvas.app.descriptors import Starvation
 from agentcanvas.app.hub import OpenHub, Sealed, open_hub
 from agentcanvas.app.server import ServerInfo, new_token, serve_app
 from agentcanvas.app.settings import load_settings
@@ -41,6 +43,7 @@ async def serve_hub(
     ``person`` is asked for consent, and ``sealed`` says whose messages have to be.
     """
     await anyio.to_thread.run_sync(_make, folder)
+    asyncio.get_running_loop().set_exception_handler(Starvation().handle)
     clock = clock or SystemClock()
     limits = load_settings(folder, environ=os.environ).limits
     token = new_token()

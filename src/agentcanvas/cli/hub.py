@@ -11,6 +11,7 @@ from typing import Annotated
 import anyio
 import typer
 
+from agentcanvas.app.descriptors import raise_limit
 from agentcanvas.app.hub import Sealed
 from agentcanvas.app.hub_server import LOOPBACK, is_loopback, serve_hub
 from agentcanvas.app.workspace import user_data_folder
@@ -61,6 +62,7 @@ def hub(
     """
 
     async def main() -> int:
+        raise_limit()
         folder = (data or user_data_folder(os.environ) / "hub").resolve()
         names = [name.lower() for name in allow_host or ()]
         sealed = Sealed(signing or (), encrypting or ())

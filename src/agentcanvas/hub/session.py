@@ -6,7 +6,7 @@ in a session is kept by ``duties`` as far as it matters, and by the events.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import anyio
 import msgspec
@@ -83,19 +83,20 @@ class Sessions:
         if before is not None and before.owner != owner:
             raise PermissionDenied(f"The session {name} belongs to {before.owner or 'everybody'}.")
         installed = None if edges is None else frozenset(edges)
-        return await self._keep(Session(name, owner, frozenset(members), installed))
+        opened = Session(name, owner, frozenset(members), installed)
+        return await self._keep(opened, lambda _: opened)
 
     async def join(self, name: str, agent: str) -> Session:
         """Let an agent take part."""
         session = self._existing(name)
         if agent in session.members:
             return session
-        return await self._keep(msgspec.structs.replace(session, members=session.members | {agent}))
+        return await self._keep(session, lambda now: _with_members(now, now.members | {agent}))
 
     async def leave(self, name: str, agent: str) -> Session:
         """Let an agent take part no longer; mail that waits for it stays."""
         session = self._existing(name)
-        return await self._keep(msgspec.structs.replace(session, members=session.members - {agent}))
+        return await self._keep(session, lambda now: _with_members(now, now.members - {agent}))
 
     def _existing(self, name: str) -> Session:
         session = self._sessions.get(name)
@@ -103,11 +104,25 @@ class Sessions:
             raise ValidationError(f"There is no session {name}; open it first.")
         return session
 
-    async def _keep(self, session: Session) -> Session:
-        with anyio.CancelScope(shield=True):  # memory must follow what is written
-            await self._store.transact(lambda transaction: _write(transaction, session))
-            self._sessions[session.name] = session
-        return session
+    async def _keep(self, session: Session, change: Callable[[Session], Session]) -> Session:
+        """Write what a session becomes; what it is now is only known to the writer.
+
+        Hundreds may join at once, and none of them must undo what another has changed meanwhile.
+        """
+
+        def work(transaction: Transaction) -> Session:
+            changed = change(_stored(transaction, session.name) or session)
+            _write(transaction, changed)
+            return changed
+
+        with anyio.CancelScope(shield=True):  # memory must follow what is written, in that order
+            changed = await self._store.transact(work)
+            self._sessions[changed.name] = changed
+        return changed
+
+
+def _with_members(session: Session, members: frozenset[str]) -> Session:
+    return msgspec.structs.replace(session, members=members)
 
 
 def _write(transaction: Transaction, session: Session) -> None:
@@ -123,12 +138,18 @@ def _write(transaction: Transaction, session: Session) -> None:
     )
 
 
+_SELECT = "SELECT session, owner, members, edges FROM hub_sessions"
+
+
 def _load(look: Snapshot) -> list[Session]:
-    return [
-        Session(
-            name, owner, _members.decode(members), None if edges is None else _edges.decode(edges)
-        )
-        for name, owner, members, edges in look.query(
-            "SELECT session, owner, members, edges FROM hub_sessions"
-        )
-    ]
+    return [_read(*row) for row in look.query(_SELECT)]
+
+
+def _stored(look: Snapshot, name: str) -> Session | None:
+    row = look.one(f"{_SELECT} WHERE session = ?", (name,))
+    return _read(*row) if row else None
+
+
+def _read(name: str, owner: str | None, members: str, edges: str | None) -> Session:
+    installed = None if edges is None else _edges.decode(edges)
+    return Session(name, owner, _members.decode(members), installed)

@@ -5,6 +5,7 @@ Who may come in is decided here; what is said from then on is ``socket_session``
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated, Literal
 from urllib.parse import parse_qsl
 
@@ -12,6 +13,7 @@ from msgspec import Meta, Struct
 from starlette.types import Receive, Scope, Send
 
 from agentcanvas.errors import AgentCanvasError
+from agentcanvas.hub.guard import Principal
 from agentcanvas.hub.hub import Link
 from agentcanvas.protocol.dialect import DialectName
 from agentcanvas.web.doors import Credentials, Doors
@@ -50,10 +52,17 @@ class AgentSocket:
         """Serve one connection."""
         await receive()
         try:
-            query, link = await self._let_in(scope)
-        except AgentCanvasError as refusal:
+            query, shown = _read(scope)
+            principal = await self._doors.recognise(shown)
+            with self._doors.room():
+                link = await self._connect(query, shown, principal)
+                await self._serve(query, link, scope, receive, send)
+        except AgentCanvasError as refusal:  # before it was accepted; later nothing is raised
             await refuse_socket(refusal, self._doors.clock, scope, send)
-            return
+
+    async def _serve(
+        self, query: ConnectQuery, link: Link, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         many_at_once = MANY in scope.get("extensions", {})
         session = SocketSession(
             self._doors,
@@ -64,21 +73,16 @@ class AgentSocket:
             many_at_once=many_at_once,
         )
         goodbye = False
-        self._doors.connections["websocket"] += 1
         try:
             chosen = SUBPROTOCOL if SUBPROTOCOL in scope.get("subprotocols", ()) else None
             await send({"type": "websocket.accept", "subprotocol": chosen, MANY: many_at_once})
             goodbye = await session.serve(receive)
         finally:
-            self._doors.connections["websocket"] -= 1
             session.end()
-            await link.close(goodbye=goodbye)
+            with suppress(AgentCanvasError):  # a full disk, most likely: it counts as gone
+                await link.close(goodbye=goodbye)
 
-    async def _let_in(self, scope: Scope) -> tuple[ConnectQuery, Link]:
-        asked = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
-        query: ConnectQuery = converted(asked, ConnectQuery, "query")
-        shown = _credentials(asked, scope)
-        principal = await self._doors.recognise(shown)
+    async def _connect(self, query: ConnectQuery, shown: Credentials, principal: Principal) -> Link:
         link = await self._doors.hub.connect(
             principal,
             instance=query.instance,
@@ -90,7 +94,13 @@ class AgentSocket:
         except AgentCanvasError:
             await link.close(goodbye=False)
             raise
-        return query, link
+        return link
+
+
+def _read(scope: Scope) -> tuple[ConnectQuery, Credentials]:
+    asked = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+    query: ConnectQuery = converted(asked, ConnectQuery, "query")
+    return query, _credentials(asked, scope)
 
 
 def _credentials(asked: dict[str, str], scope: Scope) -> Credentials:

@@ -6,11 +6,14 @@ hub's matter.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import msgspec
 from msgspec import Struct
 
 from agentcanvas.clock import Clock
-from agentcanvas.errors import AgentCanvasError, PermissionDenied
+from agentcanvas.errors import AgentCanvasError, PermissionDenied, ResourceError
 from agentcanvas.hub.blobs import Blobs
 from agentcanvas.hub.doors import Admitted, SealDoor, admit
 from agentcanvas.hub.frames import without_delivery
@@ -43,7 +46,14 @@ class Doors:
     """The doors of one hub."""
 
     def __init__(
-        self, hub: Hub, tokens: Tokens, clock: Clock, seal: SealDoor, blobs: Blobs
+        self,
+        hub: Hub,
+        tokens: Tokens,
+        clock: Clock,
+        seal: SealDoor,
+        blobs: Blobs,
+        *,
+        most_connections: int,
     ) -> None:
         self.hub = hub
         self.tokens = tokens
@@ -52,9 +62,24 @@ class Doors:
         self.blobs = blobs
         self.latency = Latency()
         self.connections = {"websocket": 0, "http": 0}
+        self._most_connections = most_connections
         self._seal = seal
         self._keys: dict[str, set[str]] = {}
         self._spoken: dict[str, DialectName] = {}
+
+    @contextmanager
+    def room(self) -> Iterator[None]:
+        """Count a WebSocket; refuse one more than there are files for: the others need theirs."""
+        if self.connections["websocket"] >= self._most_connections:
+            raise ResourceError(
+                f"This hub has {self._most_connections} connections and no room for more; "
+                "try again later, or start it after: ulimit -n, with a larger number."
+            )
+        self.connections["websocket"] += 1
+        try:
+            yield
+        finally:
+            self.connections["websocket"] -= 1
 
     def check(self, shown: Credentials) -> Principal:
         """Tell whose token is shown, or raise ``Unauthenticated``."""
