@@ -21,7 +21,14 @@ import pytest
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from agentcanvas._version import __version__
-from agentcanvas.app.server import ServerInfo, find_server, info_path, lock_path, serve_beside
+from agentcanvas.app.server import (
+    ServerInfo,
+    find_server,
+    info_path,
+    lock_path,
+    read_info,
+    serve_beside,
+)
 from agentcanvas.errors import ResourceError, StoreBusy
 from agentcanvas.store import OwnerLock, Store
 from tests.web.office import FakeOffice, started
@@ -146,6 +153,29 @@ async def test_a_cancelled_block_ends_the_server_in_good_order(
 async def test_a_garbled_server_json_is_no_server(root: Path, content: bytes) -> None:
     put(root, content)
     assert await find_server(root) is None
+
+
+@pytest.mark.req("D43")
+async def test_a_server_json_that_came_with_a_repository_is_not_followed(
+    office: FakeOffice, store: Store, root: Path, tmp_path: Path
+) -> None:
+    path = info_path(root)
+    async with serve_beside(office, store, root, port=0) as info:
+        assert await find_server(root) == info
+        # As git checks it out: for everybody to read.
+        path.chmod(0o644)
+        assert await find_server(root) is None
+        path.chmod(0o600)
+        elsewhere = tmp_path / "elsewhere.json"
+        path.rename(elsewhere)
+        path.symlink_to(elsewhere)
+        assert await find_server(root) is None
+        path.unlink()
+        elsewhere.rename(path)
+        # Another machine is not even asked: there is no route to these.
+        for host in ("192.0.2.1", "[2001:db8::1]", "[broken", ""):
+            put(root, msgspec.json.encode(msgspec.structs.replace(info, url=f"http://{host}:80")))
+            assert read_info(root) is None
 
 
 async def test_a_workspace_that_was_never_served_has_no_server(tmp_path: Path) -> None:
