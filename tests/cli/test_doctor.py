@@ -138,6 +138,14 @@ async def test_settings_that_cannot_be_read_are_in_the_way(place: Place) -> None
     assert "did you mean heartbeat.interval_s?" in finding.sentence
 
 
+async def test_settings_that_nobody_has_trusted_are_a_warning(place: Place) -> None:
+    (place.root / "agentcanvas.yaml").write_text("queue: {messages: 5}\n")
+    finding = (await found(place))["settings"]
+    assert (finding.grade, finding.next_step) == (Grade.WARN, "agentcanvas trust")
+    assert place.run("trust", "--yes").returncode == 0
+    assert (await found(place))["settings"].sentence == "set: queue.messages"
+
+
 async def test_flows_with_errors_and_untrusted_ones_are_warnings(place: Place) -> None:
     place.write("bad", BAD)
     findings = await found(place)

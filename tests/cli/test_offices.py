@@ -12,7 +12,7 @@ import anyio
 import pytest
 import typer
 
-from agentcanvas.cli.offices import complain, finish, misused
+from agentcanvas.cli.offices import complain, finish, misused, tell_of_settings
 from agentcanvas.errors import ValidationError
 from agentcanvas.store import Store
 from tests.cli.pseudo_terminal import ROOT
@@ -61,6 +61,19 @@ def test_what_is_wrong_with_the_machine_is_a_sentence(
     assert capsys.readouterr().err == (
         "agentcanvas: /w/x: No space left on device. "
         "Mend that, then try again: agentcanvas doctor\n"
+    )
+
+
+def test_settings_that_do_not_hold_are_told_with_the_next_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tell_of_settings(tmp_path)
+    assert capsys.readouterr().err == ""
+    (tmp_path / "agentcanvas.yaml").write_text("queue: {messages: 5}\n")
+    tell_of_settings(tmp_path)
+    assert capsys.readouterr().err == (
+        "agentcanvas: agentcanvas.yaml does not hold yet: nobody has trusted it as it is. "
+        "Look, then: agentcanvas trust\n"
     )
 
 

@@ -30,7 +30,7 @@ from agentcanvas.app.clis import Choice, choose, wishes_of
 from agentcanvas.app.lines import Extension, Lines
 from agentcanvas.app.prices import load_prices
 from agentcanvas.app.seats import HandingOver, Place, open_seats, tools_for
-from agentcanvas.app.settings import load_settings
+from agentcanvas.app.settings_here import settings_here
 from agentcanvas.app.ways_out import way_out
 from agentcanvas.app.workspace import FOLDER
 from agentcanvas.clock import Clock
@@ -279,7 +279,7 @@ def check_crew(agents: tuple[Agent, ...], workspace: Path, functions: Container[
         if said.kind == "model":
             read_options(said.options, agent.id)
         if said.kind == "cli":
-            limits = load_settings(workspace, environ=os.environ).limits
+            limits = settings_here(workspace, os.environ).limits
             wishes_of(agent, choose(said, os.environ, limits.cli.order.split()), retries=0)
 
 

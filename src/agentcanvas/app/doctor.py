@@ -26,6 +26,7 @@ from msgspec import Struct
 from agentcanvas.app.cli_standing import Standing, all_standings, ask_once
 from agentcanvas.app.crew import check_crew
 from agentcanvas.app.settings import load_settings
+from agentcanvas.app.settings_here import LOOK, NOT_YET, own_file_holds
 from agentcanvas.app.trust import trust_of
 from agentcanvas.app.workspace import FOLDER, store_path
 from agentcanvas.errors import AgentCanvasError, GitUnusable, NoConfinement, SandboxError
@@ -237,6 +238,8 @@ def _settings(root: Path, environ: Mapping[str, str]) -> Finding:
         settings = load_settings(root, environ=environ)
     except AgentCanvasError as wrong:
         return _fail("settings", str(wrong), "mend them; docs/settings.md has all keys")
+    if not own_file_holds(root, environ):
+        return _warn("settings", NOT_YET, LOOK)
     changed = ", ".join(origin.key for origin in settings.where)
     return _ok("settings", f"set: {changed}" if changed else "all defaults")
 

@@ -17,6 +17,7 @@ from agentcanvas.app.office import PROJECTIONS
 from agentcanvas.app.remote_hub import RemoteHub
 from agentcanvas.app.server import ServerInfo, find_server_in
 from agentcanvas.app.settings import load_settings
+from agentcanvas.app.settings_here import settings_here
 from agentcanvas.app.workspace import FOLDER, store_path_in
 from agentcanvas.clock import Clock, SystemClock
 from agentcanvas.errors import ResourceError, StoreBusy
@@ -53,11 +54,16 @@ async def open_hub_office(folder: Path, *, make: bool = False) -> AsyncIterator[
 
 def _open_here(folder: Path, clock: Clock) -> AbstractAsyncContextManager[OpenHub]:
     is_workspace = folder.name == FOLDER
-    root = folder.parent if is_workspace else folder
+    # The folder of a hub by itself is one that its user has named: it came with no repository.
+    settings = (
+        settings_here(folder.parent, os.environ)
+        if is_workspace
+        else load_settings(folder, environ=os.environ)
+    )
     return open_hub(
         store_path_in(folder),
         clock=clock,
-        limits=load_settings(root, environ=os.environ).limits,
+        limits=settings.limits,
         projections=PROJECTIONS if is_workspace else (),
         calls_back=False,
     )

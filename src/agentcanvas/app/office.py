@@ -16,7 +16,7 @@ from agentcanvas.app.patterns import repertoire_here
 from agentcanvas.app.planning import WorkspacePlanner
 from agentcanvas.app.remote import RemoteOffice
 from agentcanvas.app.server import PORT, ServerInfo, find_server, serve_beside
-from agentcanvas.app.settings import load_settings
+from agentcanvas.app.settings_here import settings_here
 from agentcanvas.app.tracing import advice, tracing
 from agentcanvas.app.workspace import ensure_folder, store_path
 from agentcanvas.clock import Clock, SystemClock
@@ -69,7 +69,7 @@ async def open_premises(
     """Be the one owner of a workspace until the block ends."""
     ensure_folder(root)
     clock = clock or SystemClock()
-    limits = load_settings(root, environ=os.environ).limits
+    limits = settings_here(root, os.environ).limits
     async with (
         open_hub(
             store_path(root), clock=clock, limits=limits, projections=PROJECTIONS, person=YOU

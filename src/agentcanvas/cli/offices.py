@@ -19,6 +19,7 @@ from typing import Final, NoReturn
 import anyio
 import typer
 
+from agentcanvas.app.settings_here import LOOK, NOT_YET, own_file_holds
 from agentcanvas.app.workspace import ensure_folder, find_root, store_path
 from agentcanvas.cli.live.clean import lines_of
 from agentcanvas.cli.live.following import ExitCode, first_of
@@ -44,6 +45,12 @@ Work = Callable[[Office], Awaitable[int]]
 def root_here() -> Path:
     """The workspace that a command is given in."""
     return find_root(Path.cwd())
+
+
+def tell_of_settings(root: Path) -> None:
+    """Say it when the workspace's own settings do not hold; nobody would look for the reason."""
+    if not own_file_holds(root, os.environ):
+        complain(f"{NOT_YET}. Look, then: {LOOK}")
 
 
 def open_office(

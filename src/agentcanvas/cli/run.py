@@ -279,6 +279,7 @@ class _Start:
         )
         if detach:
             await offices.serve_apart(self._root)
+        offices.tell_of_settings(self._root)
         async with offices.open_office(self._root, serve=not detach) as office:
             run_id = await office.start(order)
             if detach:

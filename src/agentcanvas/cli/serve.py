@@ -15,7 +15,7 @@ import anyio.to_thread
 import typer
 
 from agentcanvas.app.server import PORT, ServerInfo, Use, find_server, read_info
-from agentcanvas.cli.offices import finish, root_here
+from agentcanvas.cli.offices import finish, root_here, tell_of_settings
 from agentcanvas.clock import Clock, SystemClock
 from agentcanvas.errors import ResourceError
 from agentcanvas.runs.office import Office
@@ -67,6 +67,7 @@ def serve_here(
             print(f"Process {running.pid} serves this workspace already.")
             await _show(running, in_browser=in_browser)
             return 0
+        tell_of_settings(root)
         clock = SystemClock()
         use = Use(clock)
         async with _open_office(root, port=port, resume=resume, use=use) as office:

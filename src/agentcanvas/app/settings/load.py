@@ -62,15 +62,18 @@ def load_settings(
     *,
     environ: Mapping[str, str],
     flags: Mapping[str, object] | None = None,
+    own_file: bool = True,
 ) -> Settings:
     """The settings that hold in ``workspace``; every problem of every layer in one error.
 
-    ``flags`` are keys such as ``heartbeat.interval_s``; a flag that is None was not given.
+    ``own_file`` says whether that of the workspace counts. ``flags`` are keys such as
+    ``heartbeat.interval_s``; a flag that is None was not given.
     """
     layers = _Layers()
     if (file := user_file(environ)) is not None:
         layers.add_file(Layer.USER_FILE, file)
-    layers.add_file(Layer.WORKSPACE_FILE, workspace / WORKSPACE_FILE)
+    if own_file:
+        layers.add_file(Layer.WORKSPACE_FILE, workspace / WORKSPACE_FILE)
     layers.add_environment(environ)
     layers.add_flags(flags or {})
     limits = limits_from(layers.values)
