@@ -214,3 +214,52 @@ async def test_a_bid_that_comes_too_late_is_told_so_and_wins_nothing(root: Path)
     assert state.reason == "done: quick for 9"
     told = [e.event.payload for e in entries if isinstance(e.event, MessagePassed)]
     assert [(each.to, "late" in each.text) for each in told] == [("slow", True)]
+
+
+BOARD = """\
+version: 0.2
+agents:
+  - {id: ann, role: worker, runtime: {kind: python, call: "team:say"}}
+  - {id: bob, role: worker, runtime: {kind: python, call: "team:say"}}
+interactions:
+  - id: board
+    patternId: blackboard_shared_state
+    roles: {agent: [ann, bob]}
+    data: {params: {picks: 2}}
+review: {autoApprove: true, allowUnverified: true}
+"""
+
+
+@pytest.mark.req("D4")
+async def test_a_board_does_not_wait_for_the_slow_one_and_a_run_cut_off_meanwhile_goes_on(
+    root: Path,
+) -> None:
+    first_life = True
+
+    def ann(turn: Turn) -> str:
+        willing = 0 if "a part of ann" in turn.prompt else 1
+        return "a part of ann" if turn.task_id else json.dumps({"willing": willing})
+
+    async def bob(turn: Turn) -> str:
+        if turn.task_id and first_life:
+            await anyio.sleep_forever()
+        willing = 0 if "a part of bob" in turn.prompt else 1
+        return "a part of bob" if turn.task_id else json.dumps({"willing": willing})
+
+    asked: list[tuple[str, bool]] = []
+    async with engine_on(root, functions={"ann": ann, "bob": bob}) as engine:
+        run_id = await engine.start(order(BOARD, "A poem"))
+        async for entry in engine.events(run_id):
+            if isinstance(entry.event, TurnStarted):
+                asked.append((entry.event.payload.to, bool(entry.event.payload.task_id)))
+                if asked.count(("ann", False)) == 2:
+                    break  # she is asked again while he is still at work
+    assert asked.count(("bob", True)) == 1
+    assert asked.count(("bob", False)) == 1
+    first_life = False
+    async with engine_on(root, functions={"ann": ann, "bob": bob}, resume=True) as engine:
+        async for _ in engine.events(run_id):
+            pass
+        state = await engine.state(run_id)
+    assert (state.status, state.reason) == (RunStatus.DONE, "nothing to add")
+    assert state.result == "[1] A poem\n\n[2] a part of ann\n\n[3] a part of bob"
