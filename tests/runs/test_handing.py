@@ -207,6 +207,11 @@ async def test_what_nobody_collects_is_waited_for_before_the_end(
     outcome = await here.perform(Hasty(), {"one": TEAM}, "hi", Number(1))
     assert outcome.reason == "handed over"
     assert clock.monotonic() == 30
+    ends = Ends(timeout_ms=5_000)
+    here = await stage(store, Desk(clock), scene=Scene("i2", pace=ASYNC, ends=ends), clock=clock)
+    outcome = await here.perform(Hasty(), {"one": TEAM}, "hi", Number(1))
+    assert (outcome.reason, outcome.done) == ("timeout_ms: 5000", False), "a limit is the reason"
+    assert clock.monotonic() == 35
 
 
 async def test_a_task_waits_for_those_it_depends_on_also_when_it_is_handed_over(

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.lowlevel
 import pytest
 
-from agentcanvas.agents import parts
-from agentcanvas.agents.parts import in_parts
+from agentcanvas.agents import host, parts
+from agentcanvas.agents.parts import Send, in_parts
 from agentcanvas.agents.runtime import UNSTAMPED, Emit, Turn
 from agentcanvas.app.patterns import KNOWN
-from agentcanvas.clock import VirtualClock
+from agentcanvas.clock import Clock, VirtualClock
 from agentcanvas.flows.bounds import bounds
 from agentcanvas.flows.check import check
 from agentcanvas.flows.document import read_document
@@ -117,28 +117,37 @@ async def test_a_flood_of_parts_is_cut_off_and_stays_within_the_bound_of_the_flo
 ) -> None:
     monkeypatch.setattr(parts, "_APART_S", 0)
     monkeypatch.setattr(parts, "MOST_PARTS", 99)  # an agent that keeps to nothing
-    sent = anyio.Event()
-    passed = 0
+    sent: list[str] = []
+    news = anyio.Event()
+
+    @asynccontextmanager
+    async def counted(send: Send, clock: Clock) -> AsyncIterator[Emit]:
+        async def sends(said: str) -> None:
+            nonlocal news
+            await send(said)
+            sent.append(said)
+            news.set()
+            news = anyio.Event()
+
+        async with in_parts(sends, clock) as emit:
+            yield emit
+
+    monkeypatch.setattr(host, "in_parts", counted)
 
     async def judge(turn: Turn, emit: Emit) -> str:
         del turn
         for number in range(MOST_PARTS + 8):
             says(emit, f"part {number}")
-            await anyio.lowlevel.checkpoint()
-        await sent.wait()
+            while len(sent) <= number:
+                await news.wait()
         return FOR
 
-    def seen(event: e.RunEvent) -> None:
-        nonlocal passed
-        passed += isinstance(event, e.TurnProgressed)
-        if isinstance(event, e.TurnProgressed):
-            sent.set()
-
-    state, events = await ran(root, "streaming", judge, seen)
+    state, events = await ran(root, "streaming", judge, lambda _: None)
     assert state.status is RunStatus.DONE
-    assert 0 < passed <= MOST_PARTS
-    told = [each for each in events if isinstance(each, e.MessagePassed)]
-    assert len(told) == 2 * passed
+    assert len(sent) == MOST_PARTS + 8
+    passed = [each.payload.part for each in events if isinstance(each, e.TurnProgressed)]
+    assert passed == list(range(1, MOST_PARTS + 1))
+    assert len([each for each in events if isinstance(each, e.MessagePassed)]) == 2 * MOST_PARTS
     flow = check(read_document((FLOW % "streaming").encode(), "f.yaml"), KNOWN).sound()
     total = bounds(flow, KNOWN).total
     assert total.turns == 4
