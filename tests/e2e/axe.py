@@ -9,7 +9,7 @@ from tests.e2e.browser import Page
 AXE = Path(__file__).parents[2] / "ui" / "node_modules" / "axe-core" / "axe.min.js"
 
 RUN = """
-axe.run("#main", { resultTypes: ["violations"] }).then(({ violations }) =>
+axe.run(%s, { resultTypes: ["violations"] }).then(({ violations }) =>
   violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) =>
@@ -17,8 +17,8 @@ axe.run("#main", { resultTypes: ["violations"] }).then(({ violations }) =>
 """
 
 
-async def findings(page: Page) -> list[str]:
-    """What is serious or critical in the view."""
+async def findings(page: Page, within: str = '"#main"') -> list[str]:
+    """What is serious or critical in the view, or in all of the ``document``."""
     await page.look(AXE.read_text("utf-8") + "\n;null")
-    found: list[str] = await page.look(RUN)
+    found: list[str] = await page.look(RUN % within)
     return found

@@ -1,7 +1,8 @@
 import { Dialog as Radix } from "radix-ui";
-import { type ReactNode, useRef } from "react";
+import type { ReactNode } from "react";
 import { X } from "lucide-react";
 import { useT } from "../i18n/index.ts";
+import { focusPage } from "./lastFocus.ts";
 
 interface Props {
   readonly open: boolean;
@@ -18,7 +19,6 @@ interface Props {
 /** Keeps the focus inside while it is open, gives it back when it closes; Escape closes it. */
 export function Dialog({ open, onOpenChange, title, lead, wide, foot, children }: Props) {
   const t = useT();
-  const from = useRef<Element | null>(null);
   return (
     <Radix.Root open={open} onOpenChange={onOpenChange}>
       <Radix.Portal>
@@ -26,12 +26,9 @@ export function Dialog({ open, onOpenChange, title, lead, wide, foot, children }
         <Radix.Content
           className="dialog"
           data-wide={wide ? true : undefined}
-          onOpenAutoFocus={() => {
-            from.current = document.activeElement;
-          }}
           onCloseAutoFocus={(event) => {
             event.preventDefault();
-            if (from.current instanceof HTMLElement) from.current.focus();
+            focusPage();
           }}
           {...(lead === undefined && { "aria-describedby": undefined })}>
           <header>

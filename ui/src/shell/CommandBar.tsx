@@ -1,7 +1,8 @@
 import { Command } from "cmdk";
-import { useEffect, useRef } from "react";
+import { useEffect } from "react";
 import { useT } from "../i18n/index.ts";
 import { Kbd } from "../parts/Kbd.tsx";
+import { focusPage } from "../parts/lastFocus.ts";
 import { actionsOf, useOffered } from "./actions.ts";
 import { useShell } from "./state.ts";
 
@@ -11,13 +12,11 @@ export function CommandBar() {
   const shown = useShell((shell) => shell.shown);
   const offered = useOffered();
   const { open, close } = useShell.getState();
-  const from = useRef<Element | null>(null);
 
   useEffect(() => {
     function pressed(event: KeyboardEvent): void {
       if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey) return;
       event.preventDefault();
-      from.current = document.activeElement;
       if (useShell.getState().shown === "commands") close();
       else open("commands");
     }
@@ -33,7 +32,7 @@ export function CommandBar() {
     return () => {
       // Unless what was chosen has put the focus elsewhere.
       setTimeout(() => {
-        if (document.activeElement === document.body && from.current instanceof HTMLElement) from.current.focus();
+        if (document.activeElement === document.body) focusPage();
       }, 50);
     };
   }, [isOpen]);
