@@ -53,11 +53,12 @@ async def hand_in(
         changed_files=[file.path for file in files],
         acceptance_criteria=packet.acceptance_criteria,
     )
+    agent_id = await anyio.to_thread.run_sync(_agent_of, sandbox)
     folder = ProposalFolder(
         proposal=Proposal(
             version="1",
             run_id=order.run_id,
-            agent_id=_agent_of(sandbox),
+            agent_id=agent_id,
             created_at=clock.now(),
             base=Base(sandbox.base.git_head),
             paths=SandboxPaths(),
@@ -70,7 +71,7 @@ async def hand_in(
     await anyio.to_thread.run_sync(partial(folder.save, sandbox.paths.proposal_dir))
     ref = ProposalRef(
         run_id=order.run_id,
-        agent_id=_agent_of(sandbox),
+        agent_id=agent_id,
         proposal_id=f"{packet.task_id or order.turn_id}.r{order.revision}",
         generation=sandbox.base.number,
         patch=PATCH_PATH,

@@ -171,7 +171,8 @@ def claim_sandbox_paths(workspace_root: Path, run_id: str, agent_id: str) -> San
 
 def _name_for(folder: Path, agent_id: str) -> str:
     name = sanitised(agent_id)
-    if _is_free(folder, name) or owner_of(folder / name) == agent_id:
+    # Asked first: it is the answer for every turn but the first one, and costs one file.
+    if owner_of(folder / name) == agent_id or _is_free(folder, name):
         return name
     return f"{name}-{_short_hash(agent_id)}"
 
