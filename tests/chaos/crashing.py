@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,9 +16,11 @@ import anyio
 import pytest
 
 from agentcanvas.app.office import open_engine
+from agentcanvas.clock import Clock
+from agentcanvas.flows.model import Flow
+from agentcanvas.runs import allowance, carrying_out
 from agentcanvas.runs import events as e
 from agentcanvas.runs.budget import Meter
-from agentcanvas.runs.carrying_out import CarryingOut
 from agentcanvas.runs.engine import Engine
 from agentcanvas.runs.state import RunStatus, TaskStatus
 from agentcanvas.sandbox.process_tree import end_leftovers
@@ -64,14 +66,14 @@ async def cut_off_around_commits(folder: Path, only: Collection[Moment] | None =
 def meters() -> Iterator[list[Meter]]:
     """The meters of the runs that are carried out inside the block."""
     made: list[Meter] = []
-    make = CarryingOut._meter
+    make = allowance.meter_of
 
-    def kept(carrying: CarryingOut, before: list[e.Recorded]) -> Meter:
-        made.append(make(carrying, before))
+    def kept(flow: Flow, before: Sequence[e.Recorded], clock: Clock) -> Meter:
+        made.append(make(flow, before, clock))
         return made[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(CarryingOut, "_meter", kept)
+        patch.setattr(carrying_out, "meter_of", kept)
         yield made
 
 

@@ -15,10 +15,8 @@ import msgspec
 
 from agentcanvas.clock import Clock
 from agentcanvas.errors import FlowError
-from agentcanvas.flows.bounds import TURN_MINUTES
 from agentcanvas.flows.check import check
 from agentcanvas.flows.document import read_document
-from agentcanvas.flows.guards import Budgets
 from agentcanvas.flows.model import Flow
 from agentcanvas.flows.settle import Settled as Interaction
 from agentcanvas.flows.settle import settle
@@ -33,9 +31,9 @@ from agentcanvas.pattern import Outcome
 from agentcanvas.proposals.apply import STATE_FOLDER
 from agentcanvas.runs import events as e
 from agentcanvas.runs import history, transcripts
+from agentcanvas.runs.allowance import behind_models, meter_of, time_limits
 from agentcanvas.runs.aside import Aside
 from agentcanvas.runs.attendance import Attendance
-from agentcanvas.runs.budget import Budget, Meter
 from agentcanvas.runs.context import RunContext
 from agentcanvas.runs.crew import Crew, CrewCall
 from agentcanvas.runs.desk import RunDesk
@@ -53,14 +51,13 @@ from agentcanvas.runs.rules import rules_of
 from agentcanvas.runs.slots import Slots
 from agentcanvas.runs.stage import RunStage, Scope
 from agentcanvas.runs.staging import Staging
-from agentcanvas.runs.stall import On, Standing, Wait, standing
+from agentcanvas.runs.stall import Standing
 from agentcanvas.runs.turns import Turns
+from agentcanvas.runs.watching import Watch
 from agentcanvas.sandbox.pick import Picked
 from agentcanvas.store import Store
 
 SYSTEM = e.Provenance.SYSTEM
-_COSTLESS = frozenset({"script", "python", "human"})
-_LOOK_AFTER_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -119,6 +116,7 @@ class CarryingOut:
         self._scribes: list[transcripts.Scribe] = []
         self._turns: Turns | None = None
         self.logbook = Logbook(equipment.broker, run_id, stream, equipment.clock)
+        self._watch = Watch(self._attendance, self.logbook, equipment.clock)
 
     @property
     def is_parked(self) -> bool:
@@ -133,6 +131,10 @@ class CarryingOut:
             return ()
         return await self._turns.end_work(reason, agent=agent, task_id=task_id)
 
+    def standing(self) -> Standing:
+        """For whom or what the run waits now (D25)."""
+        return self._watch.standing(self._turns.under_way if self._turns else ())
+
     def note_told(self, told: e.Told) -> None:
         """What a person said reaches the agent with its next turn."""
         if self._turns is not None:
@@ -144,9 +146,9 @@ class CarryingOut:
         async with self._opened(before) as context:
             await self._greet(context, before)
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._watch_parking, context.meter)
-                tasks.start_soon(self._watch_for_stalls)
-                tasks.start_soon(self._watch_limits, context.meter)
+                tasks.start_soon(self._watch.parking, context.meter)
+                tasks.start_soon(self._watch.limits, context.meter)
+                tasks.start_soon(self._watch.stalls, self.standing)
                 ended = await self._play(context)
                 tasks.cancel_scope.cancel()
             await context.journal.flush()
@@ -177,7 +179,7 @@ class CarryingOut:
                 clock=self._clock,
                 before=before,
             )
-            meter = self._meter(before)
+            meter = meter_of(self._flow, before, self._clock)
             context = RunContext(
                 order=self._order,
                 flow=self._flow,
@@ -193,8 +195,8 @@ class CarryingOut:
                     journal,
                     clock=self._clock,
                     meter=meter,
-                    limits_s=self._time_limits(),
-                    estimated=self._behind_models(),
+                    limits_s=time_limits(self._flow),
+                    estimated=behind_models(self._flow),
                     images=self._order.images,
                     before=before,
                 ),
@@ -278,42 +280,6 @@ class CarryingOut:
         )
         self._scribes.append(scribe)
         return scribe
-
-    def _meter(self, before: list[e.Recorded]) -> Meter:
-        said = self._flow.budgets or Budgets()
-        budget = Budget(
-            turns=said.turns,
-            messages=said.messages,
-            minutes=said.minutes,
-            tokens=said.tokens,
-            cost=said.cost,
-        )
-        tokens, cost = history.used(before)
-        return Meter(
-            budget,
-            self._clock,
-            used_seconds=history.worked_seconds(before),
-            used_tokens=tokens,
-            used_cost=cost,
-        )
-
-    def _time_limits(self) -> dict[str, float | None]:
-        """The engine always names a timeout (D32), but people take the time they take."""
-        limits: dict[str, float | None] = {}
-        for agent in self._flow.agents:
-            runtime = agent.runtime
-            said = runtime.timeout_ms / 1000 if runtime and runtime.timeout_ms else None
-            is_person = runtime is not None and runtime.kind == "human"
-            limits[agent.id] = said if said or is_person else TURN_MINUTES * 60
-        return limits
-
-    def _behind_models(self) -> frozenset[str]:
-        """Agents whose turns cost something also when they do not say so."""
-        return frozenset(
-            agent.id
-            for agent in self._flow.agents
-            if agent.runtime is None or agent.runtime.kind not in _COSTLESS
-        )
 
     async def _greet(self, context: RunContext, before: list[e.Recorded]) -> None:
         """Say once what the user should know, and freeze the workspace as it is."""
@@ -399,63 +365,6 @@ class CarryingOut:
         ]
         return "\n\n".join([request, *(["So far:", *earlier] if earlier else [])])
 
-    # -- waiting ---------------------------------------------------------------------------------
-
-    def standing(self) -> Standing:
-        """For whom or what the run waits now (D25)."""
-        now = self._clock.monotonic()
-        people = [
-            Wait(
-                who=ask.scope,
-                on=On.PERSON,
-                names=(ask.person,),
-                since=now,
-                about=_headline(ask.text),
-            )
-            for ask in self._attendance.people.values()
-        ]
-        limits = [
-            Wait(who=key, on=On.MOMENT, names=(what,), since=now)
-            for key, what in self._attendance.limits.items()
-        ]
-        waits = [*(self._turns.under_way if self._turns else ()), *people, *limits]
-        return standing(waits, now, last_event=self.logbook.last_written)
-
-    async def _watch_for_stalls(self) -> None:
-        """Say it once when nothing happens any more, and for whom the run waits."""
-        said = 0.0
-        while True:
-            await self._clock.sleep(_LOOK_AFTER_S)
-            now = self.standing()
-            if now.stalled and self.logbook.last_written > said:
-                await self.logbook.write(
-                    _warning(f"Nothing has happened for a while: it {now.sentence}")
-                )
-                said = self.logbook.last_written
-
-    async def _watch_limits(self, meter: Meter) -> None:
-        """Stop the clock while nothing can go on before the limit of a service ends."""
-        while True:
-            if self._attendance.is_held_up:
-                meter.pause()
-            elif not self._attendance.is_parked:
-                meter.resume()
-            await self._attendance.changed()
-
-    async def _watch_parking(self, meter: Meter) -> None:
-        """Say when nothing can go on before a person answers; the clock stops meanwhile (D25)."""
-        while True:
-            await self._attendance.parked()
-            ask = next(iter(self._attendance.people.values()))
-            meter.pause()
-            waiting = e.Waiting(ask.person, _headline(ask.text))
-            await self.logbook.write(
-                e.RunParked(actor="engine", provenance=SYSTEM, payload=waiting)
-            )
-            await self._attendance.awake()
-            meter.resume()
-            await self.logbook.write(e.RunResumed(actor="engine", provenance=SYSTEM))
-
 
 async def _audited(store: Store) -> str:
     found = await Trail(store).verify()
@@ -479,7 +388,3 @@ async def _started(each: Interaction) -> tuple[bool, Sequence[e.RunEvent]]:
 
 def _warning(sentence: str) -> e.WarningGiven:
     return e.WarningGiven(actor="engine", provenance=SYSTEM, payload=e.Warned(sentence))
-
-
-def _headline(text: str) -> str:
-    return next((line for line in text.splitlines() if line.strip()), "")
