@@ -6,10 +6,13 @@
 BIN := .venv/bin
 PAGE := $(BIN)/python -I hatch_build.py
 ARGS =
+EXAMPLES = 2000
+FUZZED = tests/protocol tests/web/test_framing.py tests/hub tests/proposals/test_patch.py \
+	tests/proposals/test_hunks.py tests/proposals/test_choosing.py tests/sandbox/test_paths.py
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test chaos clis check fmt lint types layers schema schema-check requirements \
+.PHONY: help install demo test chaos fuzz clis check fmt lint types layers schema schema-check requirements \
 	ui screenshots bench lock dev clean
 
 help: ## List the targets
@@ -29,6 +32,10 @@ test: install ## Run all tests
 
 chaos: install ## Cut whole runs off at every moment; some minutes
 	@$(BIN)/python -m pytest -o python_files='chaos_*.py' tests/chaos $(ARGS)
+
+fuzz: install ## Look longer for bytes, messages and patches that break a promise (EXAMPLES=2000)
+	@HYPOTHESIS_PROFILE=fuzz HYPOTHESIS_EXAMPLES=$(EXAMPLES) \
+		$(BIN)/python -m pytest -q -m hypothesis $(FUZZED) $(ARGS)
 
 clis: install ## Install the coding CLIs into .clis/ and drive each; ARGS="-k claude" for one
 	@tools/clis.sh

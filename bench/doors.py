@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.harness import Contender, Contest, Figure, at_most, times_better, times_worse
+from bench.network.autogen import autogen_python, through_autogen
 from bench.network.servers import nats_binary
 from bench.network.talks import asked, beating, echoed, idle, one_way, through_jetstream, urgent
 
@@ -61,7 +62,9 @@ def contests(*, quick: bool) -> Iterator[Contest]:
                     bar=times_better(0.12, than="uvicorn echo"),
                     operations=number // 2,
                 ),
+                *([] if quick else _autogen(number // 4)),
             ],
+            note="AutoGen keeps nothing on disk; it is there for information",
         )
         yield Contest(
             name="a heartbeat and its receipt",
@@ -86,6 +89,15 @@ def _peers(folder: Path, number: int) -> list[Contender]:
         Contender.opened(
             "JetStream, sync always", lambda: through_jetstream(folder, number), operations=number
         )
+    ]
+
+
+def _autogen(number: int) -> list[Contender]:
+    python = autogen_python()
+    if not python:
+        return []
+    return [
+        Contender.opened("AutoGen gRPC", lambda: through_autogen(python, number), operations=number)
     ]
 
 

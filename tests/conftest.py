@@ -14,7 +14,10 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100)
 settings.register_profile("dev", deadline=None, max_examples=100)
 settings.register_profile(
-    "fuzz", deadline=None, max_examples=20_000, suppress_health_check=[HealthCheck.too_slow]
+    "fuzz",
+    deadline=None,
+    max_examples=int(os.environ.get("HYPOTHESIS_EXAMPLES", "20000")),
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
