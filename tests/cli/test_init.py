@@ -99,6 +99,17 @@ def test_git_sees_what_a_team_shares_and_nothing_else(place: Place) -> None:
     assert (place.root / ".gitignore").read_text() == "*.tmp\n"
 
 
+def test_a_part_of_a_repository_can_be_a_workspace_of_its_own(place: Place) -> None:
+    git(place, "init", "--quiet")
+    part = place.root / "packages" / "one"
+    part.mkdir(parents=True)
+    done = place.run("init", "--here", cwd=part)
+    assert done.returncode == 0
+    assert f"{part.resolve()} is a workspace." in done.stdout
+    assert (part / ".agentcanvas" / "flows" / "solo.yaml").exists()
+    assert not (place.root / ".agentcanvas").exists()
+
+
 def test_from_a_folder_below_the_top_of_the_repository_becomes_the_workspace(place: Place) -> None:
     git(place, "init", "-q")
     below = place.root / "src" / "deep"

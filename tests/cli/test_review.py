@@ -166,6 +166,17 @@ def test_the_list_names_run_task_and_question(desk: Desk) -> None:
     ]
 
 
+def test_the_list_is_json_for_programs(desk: Desk) -> None:
+    office = FakeOffice(two_reviews(Played()))
+    result = desk.give(office, "review", "--list", "--json")
+    told = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [ask["text"].splitlines()[0] for ask in told] == [
+        "Apply the change of Coder for task-1?",
+        "Apply the change of Coder for task-2?",
+    ]
+    assert desk.give(FakeOffice(), "review", "--list", "--json").stdout == ""
+
+
 @pytest.mark.parametrize("words", [[], ["--list"]])
 def test_when_nothing_waits_it_is_said(desk: Desk, words: list[str]) -> None:
     result = desk.give(FakeOffice(), "review", *words)

@@ -67,6 +67,18 @@ def test_a_request_becomes_a_flow_of_one_worker_with_you_as_reviewer(desk: Desk)
     assert flow.review.reviewer == PERSON
 
 
+def test_from_a_folder_below_it_is_said_which_workspace_is_meant(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "a workspace of this folder alone: agentcanvas init --here"
+    assert said not in desk.give(FakeOffice(begin=propose), "run", "fix it").stdout
+    below = desk.root / "packages" / "one"
+    below.mkdir(parents=True)
+    monkeypatch.chdir(below)
+    shown = desk.give(FakeOffice(begin=propose), "run", "fix it").stdout
+    assert f"In {desk.root.resolve()}; {said}" in shown.replace("\n", "")
+
+
 def test_a_request_of_its_own_has_no_plan_to_be_asked_about(desk: Desk) -> None:
     office = FakeOffice(begin=propose)
     desk.give(office, "run", "fix the failing test")

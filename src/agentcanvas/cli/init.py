@@ -50,13 +50,20 @@ From = Annotated[
 
 
 @app.command()
-def init(from_: From = Starter.SOLO) -> None:
+def init(
+    from_: From = Starter.SOLO,
+    *,
+    here: Annotated[
+        bool, typer.Option("--here", help="Make it this folder, whatever is above it.")
+    ] = False,
+) -> None:
     """Make this project a workspace: a folder for flows and records, and a first flow.
 
     The workspace is the nearest folder above that is one already, else the top of the git
-    repository, else this folder. Running it again changes nothing.
+    repository, else this folder. Running it again changes nothing. A part of a large repository
+    becomes a workspace of its own with --here.
     """
-    root = find_root(Path.cwd())
+    root = Path.cwd().resolve() if here else find_root(Path.cwd())
     _refuse_too_wide(root)
     was_there = (root / FOLDER / ".gitignore").exists()
     folder = ensure_folder(root)

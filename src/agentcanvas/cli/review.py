@@ -12,6 +12,7 @@ from agentcanvas.cli.live.answering import answer_from
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.cli.live.diff import coloured
 from agentcanvas.cli.live.following import ExitCode
+from agentcanvas.cli.live.jsonl import one_json
 from agentcanvas.cli.live.parts import choice_of, standing_lines
 from agentcanvas.cli.live.remarking import placed, remark_in
 from agentcanvas.cli.live.terminal import Terminal, console_here
@@ -82,7 +83,8 @@ def review(
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="Only say what waits.")] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one event a line, and nothing else.")
+        bool,
+        typer.Option("--json", help="Print one event a line; with --list, what waits."),
     ] = False,
     no_input: Annotated[
         bool, typer.Option("--no-input", help="Never ask in this terminal.")
@@ -113,7 +115,11 @@ def review(
     async def work(office: Office) -> int:
         waiting = await _waiting(office, run, task)
         if list_:
-            _list(waiting)
+            if as_json:
+                for ask in waiting:
+                    print(one_json(ask))
+            else:
+                _list(waiting)
             return ExitCode.DONE
         if not waiting and not said.anything:
             print(NOTHING)

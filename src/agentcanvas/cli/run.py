@@ -285,6 +285,9 @@ class _Start:
             if detach:
                 self._say_where(run_id)
                 return ExitCode.DONE
+            if self._root != Path.cwd().resolve():
+                place = one_line(str(self._root), 1_000)
+                self._say(f"In {place}; a workspace of this folder alone: agentcanvas init --here")
             self._say(composed.limits)
             watching = Watching(office, run_id, self._root, self._manner)
             code = await watching.until_it_rests()
