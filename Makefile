@@ -1,5 +1,5 @@
 # Everything a contributor types. Nothing is installed outside this folder, but a browser where
-# make test runs as root and finds none.
+# make test runs as root on Debian and finds none.
 #   make test ARGS="-k store"     extra words for the tool behind a target
 #   make install PYTHON=python3.12     another interpreter than python3
 
@@ -91,6 +91,6 @@ dev: install ## Serve the page from its sources, over the API of a running agent
 	@$(PAGE) dev
 
 clean: ## Remove .venv, caches and built files
-	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist .browser
 	@rm -rf ui/node_modules ui/dist src/agentcanvas/web/_ui
 	@find bench src tests tools -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Sees to it that the browser tests find a browser: one that is here, else Debian's, if we may
-# install it. Without one they skip and say so; this never fails.
+# install it, else one that npm has, in .browser/. Without any they skip and say so; this never fails.
 set -eu
+cd "$(dirname "$0")/.."
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -16,11 +17,17 @@ install_chromium() {
         chromium fonts-dejavu-core >/dev/null 2>&1
 }
 
+fetch_chromium() {
+    [ -x .browser/chromium ] || say "fetching a Chromium for the browser tests into .browser/ ..."
+    .venv/bin/python -m tools.chromium
+}
+
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     say "no browser here: installing Debian's chromium for the browser tests ..."
-    install_chromium || { apt-get update >/dev/null 2>&1 && install_chromium; } ||
-        say "chromium could not be installed: the browser tests will be skipped"
-else
+    install_chromium && exit 0
+    apt-get update >/dev/null 2>&1 && install_chromium && exit 0
+    say "Debian's chromium could not be installed"
+fi
+fetch_chromium ||
     say "no Chromium or Chrome here: the browser tests will be skipped." \
         "Install one, or name it: AGENTCANVAS_BROWSER=/path/to/chrome"
-fi
