@@ -27,6 +27,20 @@ STILL = """
   document.adoptedStyleSheets.push(sheet);
 })()
 """
+# A letter without a font is drawn as the box of every other such letter.
+HAS_FONT = """
+((letter) => {
+  const drawn = [letter, "\\u0378"].map((one) => {
+    const canvas = Object.assign(document.createElement("canvas"), { width: 40, height: 40 });
+    const pen = canvas.getContext("2d");
+    pen.font = "24px sans-serif";
+    pen.fillText(one, 4, 30);
+    return canvas.toDataURL();
+  });
+  return drawn[0] !== drawn[1];
+})(%r)
+"""
+LETTERS = {"ko": "한", "zh": "语"}
 SETTLED = """
 document.querySelector('#main')?.children.length > 0 && !document.querySelector('.loading')
   && document.fonts.status === 'loaded'
@@ -83,7 +97,9 @@ async def _shoot_all(browser: Browser, stage: Scene, done: str, waiting: str, fo
     await page.look("localStorage.setItem('agentcanvas.prefs', '{\"theme\":\"contrast\"}')")
     await page.reload()
     await _shoot(page, views["run"], folder / "run-1440-contrast.png")
-    for language in ("ko", "zh"):
+    for language, letter in LETTERS.items():
+        if not await page.look(HAS_FONT % letter):
+            sys.exit(f"No font here has {letter}: install one (Debian: fonts-noto-cjk)")
         kept = f'{{"theme":"dark","language":"{language}"}}'
         await page.look(f"localStorage.setItem('agentcanvas.prefs', '{kept}')")
         await page.reload()
