@@ -11,6 +11,7 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
@@ -104,38 +105,46 @@ def waits_for_the_word(pid: int) -> bool:
     return "pipe" in where or "intr" in where or (where in {"", "0"} and state == "S")
 
 
+@pytest.fixture
+async def place(bare_view: View, tmp_path: Path) -> AsyncIterator[Path]:
+    """Give the place of an empty view; whatever a failing test leaves there is ended."""
+    yield tmp_path
+    while await end_leftovers(str(tmp_path)):
+        pass
+
+
 async def test_a_command_does_not_start_when_its_host_dies_before_the_word(
-    confinement: Confinement, bare_view: View, tmp_path: Path
+    confinement: Confinement, bare_view: View, place: Path
 ) -> None:
-    with host_of(confinement, tmp_path, "before the word") as host:
+    with host_of(confinement, place, "before the word") as host:
         assert host.stdout
         assert host.stdout.readline()
         host.wait()
     with anyio.fail_after(60):
-        while not all(map(waits_for_the_word, left := of_this_place(tmp_path))):
+        while not all(map(waits_for_the_word, left := of_this_place(place))):
             assert not (bare_view.tree / "ran").exists()
             await anyio.sleep(0.002)  # the kernel has no event for "it has come so far"
     assert len(left) <= 1
-    assert await end_leftovers(str(tmp_path)) == len(left)
-    assert not any(of_this_place(tmp_path).values())
+    assert await end_leftovers(str(place)) == len(left)
+    assert not any(of_this_place(place).values())
     assert not (bare_view.tree / "ran").exists()
 
 
 async def test_whatever_a_host_leaves_that_is_killed_while_it_starts_is_ended_by_its_tag(
-    confinement: Confinement, bare_view: View, tmp_path: Path
+    confinement: Confinement, place: Path
 ) -> None:
     chance = random.Random(17)
     moments = [str(chance.uniform(0, 0.03)) for _ in range(KILLS)]
-    with host_of(confinement, tmp_path, *moments) as hosts:
+    with host_of(confinement, place, *moments) as hosts:
         assert hosts.stdin
         assert hosts.stdout
         for moment in moments:
             assert hosts.stdout.readline(), f"no host was killed after {moment} s"
             # What was between its fork and its program is not marked yet, and looked for again.
             with anyio.fail_after(30):
-                while of_this_place(tmp_path, hosts.pid):
-                    await end_leftovers(str(tmp_path))
-            assert await end_leftovers(str(tmp_path)) == 0
+                while of_this_place(place, hosts.pid):
+                    await end_leftovers(str(place))
+            assert await end_leftovers(str(place)) == 0
             hosts.stdin.write(b"\n")
             hosts.stdin.flush()
 
