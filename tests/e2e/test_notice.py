@@ -75,7 +75,7 @@ async def test_a_gesture_asks_for_leave_and_only_who_looks_away_is_told(
 ) -> None:
     await opened(page, server)
     await switch(page, found="Notify me on the desktop")
-    await page.wait_for("JSON.parse(localStorage['agentcanvas.prefs']).notify")
+    await page.wait_for("JSON.parse(localStorage['agentcanvas.prefs'] ?? '{}').notify")
     assert await page.look("asked") == [True]
     await asks(page, server, "T1", badge=1)
     assert await page.look(SHOWN) == []
