@@ -6,7 +6,7 @@
 BIN := .venv/bin
 PAGE := $(BIN)/python -I hatch_build.py
 ARGS =
-EXAMPLES = 2000
+EXAMPLES = 600
 FUZZED = tests/protocol tests/web/test_framing.py tests/hub tests/proposals/test_patch.py \
 	tests/proposals/test_hunks.py tests/proposals/test_choosing.py tests/sandbox/test_paths.py
 
@@ -33,7 +33,7 @@ test: install ## Run all tests
 chaos: install ## Cut whole runs off at every moment; some minutes
 	@$(BIN)/python -m pytest -o python_files='chaos_*.py' tests/chaos $(ARGS)
 
-fuzz: install ## Look longer for bytes, messages and patches that break a promise (EXAMPLES=2000)
+fuzz: install ## Look longer for bytes, messages and patches that break a promise (EXAMPLES=600)
 	@HYPOTHESIS_PROFILE=fuzz HYPOTHESIS_EXAMPLES=$(EXAMPLES) \
 		$(BIN)/python -m pytest -q -m hypothesis $(FUZZED) $(ARGS)
 

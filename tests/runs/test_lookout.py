@@ -149,7 +149,7 @@ async def test_two_that_are_green_alone_and_red_together_do_not_both_land(root: 
         await decide(engine, first)
         assert (await decide(engine, second))[-1] == "run_parked"
         (ask,) = await engine.asks(second)
-        assert "checks fail: story: green → red" in ask.problem
+        assert "what the checks say now: story: green → red" in ask.problem
         assert (root / "story.txt").read_text().count("evil") == 1
         assert (await engine.proposal(second, "ben")).evidence_status == "failed"
         await decide(engine, second, reason="both, all the same")
