@@ -11,9 +11,7 @@ from collections.abc import Mapping
 import anyio
 
 from agentcanvas.errors import NoConfinement
-from agentcanvas.sandbox.pick import pick
-
-NAMES = ("bubblewrap", "landlock", "sandbox-exec")
+from agentcanvas.sandbox.pick import NAMES, pick
 
 
 async def found() -> dict[str, str]:
@@ -34,7 +32,7 @@ async def _why_not(name: str) -> str:
     try:
         await pick(only=name)
     except NoConfinement as refusal:
-        return "; ".join(refusal.reasons)
+        return "; ".join(reason.removeprefix(f"{name}: ") for reason in refusal.reasons)
     return ""
 
 

@@ -86,8 +86,9 @@ async def test_running_without_is_an_explicit_choice_that_warns() -> None:
 
 
 async def test_a_confinement_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(NoConfinement, match="'docker'"):
+    with pytest.raises(NoConfinement, match="'docker'") as refusal:
         await pick(only="docker")
+    assert refusal.value.reasons
 
 
 async def test_running_as_root_is_warned_about(monkeypatch: pytest.MonkeyPatch) -> None:

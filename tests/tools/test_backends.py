@@ -5,7 +5,9 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from tools.backends import NAMES, found, report
+from agentcanvas.sandbox.confine import ON_A_MAC
+from agentcanvas.sandbox.pick import NAMES
+from tools.backends import found, report
 
 pytestmark = pytest.mark.req("S2")
 
@@ -22,6 +24,10 @@ def test_none_at_all_is_a_failure() -> None:
     assert code == 1
 
 
-def test_this_machine_has_one() -> None:
-    _, code = report(anyio.run(found))
-    assert code == 0
+def test_this_machine_has_one_and_not_those_of_another() -> None:
+    backends = anyio.run(found)
+    assert tuple(backends) == NAMES
+    assert report(backends)[1] == 0
+    assert backends["landlock" if ON_A_MAC else "seatbelt"] == (
+        "Linux only" if ON_A_MAC else "macOS only"
+    )

@@ -60,10 +60,11 @@ async def pick(*, only: str | None = None, unsafe: bool = False) -> Picked:
             if not isinstance(found, str):
                 return _with_warnings(found, tuple(refused))
             refused.append(f"{name}: {found}")
-    reasons = "; ".join(refused) or f"there is no confinement '{only}'"
+    if not refused:
+        refused.append(f"there is no confinement '{only}', only {', '.join(NAMES)}")
     raise NoConfinement(
-        f"No confinement works on this machine: {reasons}. Install one, or choose --unsafe to run "
-        "agents that can change any file of yours",
+        f"No confinement works on this machine: {'; '.join(refused)}. Install one, or choose "
+        "--unsafe to run agents that can change any file of yours",
         reasons=refused,
     )
 
@@ -107,6 +108,9 @@ _CANDIDATES: dict[str, Callable[[], Awaitable[Confinement | str]]] = {
     "landlock": _landlock,
     "seatbelt": _seatbelt,
 }
+
+NAMES = tuple(_CANDIDATES)
+"""The confinements there are, the strongest first."""
 
 
 def _trial_view(name: Path) -> View:
