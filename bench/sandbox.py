@@ -95,15 +95,17 @@ class Preparing:
         at_rest(place)
         begun = time.perf_counter()
         base = await take_generation(workspace, next(runs))
-        frozen = time.perf_counter()
+        frozen = time.perf_counter() - begun
+        at_rest(place)
+        begun = time.perf_counter()
         sandbox = await prepare_sandbox(base, "coder")
-        prepared = time.perf_counter()
+        prepared = time.perf_counter() - begun
         recycled = await recycling(workspace, sandbox)
         reference = reference or copying(original, 2)
         return {
-            "prepare": (prepared - frozen) / reference,
+            "prepare": prepared / reference,
             "recycled": recycled / reference,
-            "first of a run": (prepared - begun) / reference,
+            "first of a run": (frozen + prepared) / reference,
         }
 
 
@@ -139,20 +141,25 @@ def together(ground: Ground, model: Path, files: int) -> Contest:
     """Hold the first sandboxes of four agents against eight copies."""
     turns = count()
 
-    async def ratio() -> float:
+    def theirs() -> float:
         with ground.fresh() as place:
-            original = copied(model, place / "original")
+            return copying(copied(model, place / "original"), 2 * AGENTS)
+
+    async def ours() -> float:
+        with ground.fresh() as place:
             workspace = copied(model, place / "workspace")
-            copy_first = next(turns) % 2
-            reference = copying(original, 2 * AGENTS) if copy_first else 0.0
             at_rest(place)
             begun = time.perf_counter()
             base = await take_generation(workspace, next(runs))
             async with anyio.create_task_group() as tasks:
                 for number in range(AGENTS):
                     tasks.start_soon(prepare_sandbox, base, f"coder-{number}")
-            ours = time.perf_counter() - begun
-            return ours / (reference or copying(original, 2 * AGENTS))
+            return time.perf_counter() - begun
+
+    async def ratio() -> float:
+        copy_first = next(turns) % 2
+        reference = theirs() if copy_first else 0.0
+        return await ours() / (reference or theirs())
 
     return Contest(
         name=f"the first sandboxes of {AGENTS} agents, {files:,} files",

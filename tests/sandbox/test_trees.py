@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,22 @@ def test_thousands_of_files_are_copied_in_order_and_the_first_error_is_raised(
     assert in_parallel(lambda n: n * 2, numbers) == [n * 2 for n in numbers]
     with pytest.raises(ZeroDivisionError):
         in_parallel(lambda n: 1 // (n - 700), numbers)
+
+
+def test_two_trees_are_made_one_after_the_other() -> None:
+    numbers = range(3 * trees._BATCH)
+    seen: list[str] = []
+
+    def make(name: str) -> None:
+        in_parallel(lambda _: seen.append(name), numbers)
+
+    makers = [threading.Thread(target=make, args=(name,)) for name in "ab"]
+    for maker in makers:
+        maker.start()
+    for maker in makers:
+        maker.join()
+    assert len(seen) == 2 * len(numbers)
+    assert len(set(seen[: len(numbers)])) == 1
 
 
 def test_every_needed_folder_is_made_once(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import os
 import shutil
 import stat
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -29,6 +30,8 @@ _R = TypeVar("_R")
 _BATCH = 256
 # Past the number of cores more threads only fight over the interpreter and the journal.
 _THREADS = max(2, min(4, os.cpu_count() or 2))
+# So do two trees at once: one after the other, four take two thirds of the time.
+_one_tree = threading.Lock()
 
 _CANNOT_LINK = {errno.EMLINK, errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.ENOSYS}
 _CANNOT_COPY_RANGE = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EPERM}
@@ -69,11 +72,14 @@ def make_folders(root: bytes, paths: Iterable[bytes]) -> None:
 
 
 def in_parallel(work: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
-    """Do the work for every item on a few threads, results in order; the first error is raised."""
+    """Do the work for every item on a few threads, results in order; the first error is raised.
+
+    The work may not itself call this: there is one such at a time.
+    """
     if len(items) <= _BATCH:
         return [work(item) for item in items]
     batches = [items[start : start + _BATCH] for start in range(0, len(items), _BATCH)]
-    with ThreadPoolExecutor(_THREADS) as pool:
+    with _one_tree, ThreadPoolExecutor(_THREADS) as pool:
         done = pool.map(lambda batch: [work(item) for item in batch], batches)
         return [result for results in done for result in results]
 
