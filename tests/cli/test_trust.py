@@ -21,6 +21,7 @@ agents:
   - {id: coder, runtime: {kind: command, command: [./tools/agent.sh, "{prompt_file}"]}}
 interactions:
   - {id: work, patternId: manager_worker, roles: {worker: coder}}
+setup: make generated
 checks:
   - {name: tests, command: pytest -q}
 """
@@ -31,7 +32,8 @@ def place(tmp_path: Path) -> Place:
     """A clone that brings all kinds of files along."""
     place = Place(tmp_path)
     place.write("theirs", FLOW)
-    for name in (".agentcanvas/patterns/p.py", ".agentcanvas/hooks/h.sh", "agentcanvas.yaml"):
+    brought = ("patterns/p.py", "prompts/manager.md", "hooks/h.sh", "../agentcanvas.yaml")
+    for name in (f".agentcanvas/{each}" for each in brought):
         path = place.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
@@ -48,7 +50,9 @@ def test_everything_that_can_run_is_shown_by_kind_with_its_commands(place: Place
         "Flows: they say which agents and commands run, confined",
         ".agentcanvas/flows/theirs.yaml",
         "coder runs: ./tools/agent.sh {prompt_file}",
+        "setup runs: make generated",
         "check tests runs: pytest -q",
+        "Prompts: what patterns ask agents",
         "Patterns: Python code that runs with all your rights, not confined",
         ".agentcanvas/patterns/p.py",
         "Hooks:",
@@ -83,7 +87,7 @@ def test_where_nobody_can_answer_the_next_step_is_said(place: Place) -> None:
     assert done.returncode == 1
     assert "agentcanvas trust --yes" in done.stderr
     assert place.run("trust", "--yes").returncode == 0
-    assert len(place.trusted()) == 4
+    assert len(place.trusted()) == 5
 
 
 def test_what_changed_since_is_marked_and_asked_about_again(place: Place) -> None:

@@ -70,6 +70,15 @@ def test_what_was_trusted_runs_until_it_changes(workspace: Path) -> None:
     assert "a.yaml" in decision.sentence
 
 
+def test_of_many_changed_files_the_first_are_named_and_the_rest_counted(workspace: Path) -> None:
+    before = trusted(workspace)
+    for number in range(7):
+        (workspace / ".agentcanvas" / "flows" / f"new{number}.yaml").write_text("")
+    sentence = decide(fingerprint(workspace), before).sentence
+    assert "new4.yaml and 2 more; look" in sentence
+    assert "new5" not in sentence
+
+
 def test_taking_a_file_away_is_a_change(workspace: Path) -> None:
     before = trusted(workspace)
     (workspace / ".agentcanvas/hooks/h.sh").unlink()

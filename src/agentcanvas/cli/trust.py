@@ -27,6 +27,7 @@ _LONGEST: Final = 500
 _MOST_SHOWN: Final = 50
 _KINDS: Final = {
     f"{FOLDER}/flows/": "Flows: they say which agents and commands run, confined",
+    f"{FOLDER}/prompts/": "Prompts: what patterns ask agents, in the place of the built-in words",
     f"{FOLDER}/patterns/": "Patterns: Python code that runs with all your rights, not confined",
     f"{FOLDER}/skills/": "Skills: instructions and scripts that agents are given",
     f"{FOLDER}/hooks/": "Hooks: commands that run at certain moments",
@@ -121,6 +122,8 @@ def _runs(path: Path) -> Iterator[str]:
 
 
 def _commands(flow: Flow) -> Iterator[str]:
+    if flow.setup is not None:
+        yield f"setup runs: {flow.setup.command}"
     for agent in flow.agents:
         runtime = agent.runtime
         if runtime is None:

@@ -27,6 +27,7 @@ FOLDERS: Final = tuple(
 FILES: Final = ("agentcanvas.yaml", ".agentcanvas/mcp.json", ".agentcanvas/mcp.yaml", ".mcp.json")
 _MOST_FILES: Final = 10_000
 _MOST_BYTES: Final = 64 * 1024 * 1024
+_MOST_NAMED: Final = 5
 _SKIPPED: Final = frozenset({"__pycache__"})
 
 
@@ -88,8 +89,10 @@ class TrustDecision(Struct, frozen=True):
             files = "1 file" if len(self.added) == 1 else f"{len(self.added)} files"
             return f"{files} of this repository can run things; look, then: agentcanvas trust"
         if self.state is TrustState.CHANGED:
-            names = ", ".join((*self.added, *self.changed, *self.removed)[:5])
-            return f"Changed since you trusted them: {names}; look, then: agentcanvas trust"
+            differing = (*self.added, *self.changed, *self.removed)
+            names = ", ".join(differing[:_MOST_NAMED])
+            more = f" and {rest} more" if (rest := len(differing) - _MOST_NAMED) > 0 else ""
+            return f"Changed since you trusted them: {names}{more}; look, then: agentcanvas trust"
         return "This workspace is trusted."
 
 
