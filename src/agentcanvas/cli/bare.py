@@ -8,8 +8,8 @@ from typing import NoReturn
 import anyio
 
 from agentcanvas.app.doctor import Finding, Grade, examine
+from agentcanvas.cli.here import root_here
 from agentcanvas.cli.live.clean import one_line
-from agentcanvas.cli.offices import root_here
 from agentcanvas.cli.serve import serve_here
 from agentcanvas.flows.load import flow_files
 

@@ -15,6 +15,7 @@ from agentcanvas.app.demo_facts import Fact, facts_of
 from agentcanvas.app.office import open_premises
 from agentcanvas.app.planning import WorkspacePlanner
 from agentcanvas.app.server import PORT, serve_beside
+from agentcanvas.cli.here import folder_here
 from agentcanvas.cli.live.clean import clean
 from agentcanvas.cli.live.following import ExitCode
 from agentcanvas.cli.live.watching import Manner, Watching
@@ -27,7 +28,7 @@ _CLOSER = ("git status", "agentcanvas show", "agentcanvas transcript coder_a", "
 
 async def show(folder: Path, *, force: bool, leave: bool, in_browser: bool) -> int:
     """Make the folder, run the team in it, report, check, and serve; gives the exit code."""
-    root = await anyio.to_thread.run_sync(lambda: make_folder(folder, force=force))
+    root = await anyio.to_thread.run_sync(lambda: make_folder(folder_here() / folder, force=force))
     order = order_for(root)
     print(f"{clean(str(root))} is a small library; four of its five tests fail.")
     print(f"The request: {order.request}\n", flush=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Final
 
 import anyio
@@ -16,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agentcanvas.app.doctor import Finding, Grade, examine
-from agentcanvas.app.workspace import find_root
+from agentcanvas.cli.here import root_here
 from agentcanvas.cli.live.clean import one_line
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
@@ -37,7 +36,7 @@ def doctor(
 
     Exit code 1 only when something is in the way of running.
     """
-    root = find_root(Path.cwd())
+    root = root_here()
     findings = anyio.run(partial(examine, root, os.environ, ask=ask))
     fine = all(finding.grade is not Grade.FAIL for finding in findings)
     if as_json:

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from agentcanvas.app.patterns import infos_here
-from agentcanvas.app.workspace import find_root
+from agentcanvas.cli.here import folder_here, root_here
 from agentcanvas.cli.init import From, Starter, make_flow, say_next, shown
 from agentcanvas.cli.live.clean import clean, one_line
 from agentcanvas.errors import FlowError
@@ -58,7 +58,7 @@ def new(
     force: Annotated[bool, typer.Option("--force", help="Write over a flow of that name.")] = False,
 ) -> None:
     """Make a flow from a starter, as a commented file to change as you like."""
-    root = find_root(Path.cwd())
+    root = root_here()
     made = make_flow(root, name or from_.value, from_.value, force=force)
     print(f"Made {made.shown}: {STARTERS[from_.value]}. Change in it what you like.")
     print(made.about_trust)
@@ -68,7 +68,7 @@ def new(
 @app.command("list")
 def list_(as_json: AsJson = False) -> None:
     """List the flows of this workspace, also those that cannot run."""
-    root = find_root(Path.cwd())
+    root = root_here()
     found = [(path, _examined(path)[1]) for path in flow_files(root).values()]
     if as_json:
         print(_json([_told(path, checked) for path, checked in found]))
@@ -130,7 +130,7 @@ def check_(
     """
     if names and all_:
         raise typer.BadParameter("name flows, or say --all")
-    root = find_root(Path.cwd())
+    root = root_here()
     paths = [_find(name) for name in names] if names else list(flow_files(root).values())
     found = [(path, _examined(path)[1]) for path in dict.fromkeys(paths)]
     sound = not any(checked.errors for _, checked in found)
@@ -177,10 +177,10 @@ def bounds_(name: Name, as_json: AsJson = False) -> None:
 
 def _find(name: str) -> Path:
     """A flow by its name, or a file as seen from here."""
-    here = Path.cwd() / name
+    here = folder_here() / name
     if name.endswith(SUFFIXES) and here.is_file():
         return here
-    return find_flow(find_root(Path.cwd()), name)
+    return find_flow(root_here(), name)
 
 
 def _examined(path: Path) -> tuple[Document, Checked]:
@@ -225,7 +225,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
 
 
 def _patterns() -> Patterns:
-    return infos_here(find_root(Path.cwd()), os.environ)
+    return infos_here(root_here(), os.environ)
 
 
 def _plain(text: str) -> str:

@@ -15,6 +15,7 @@ from agentcanvas.app.descriptors import raise_limit
 from agentcanvas.app.hub import Sealed
 from agentcanvas.app.hub_server import LOOPBACK, is_loopback, serve_hub
 from agentcanvas.app.workspace import user_data_folder
+from agentcanvas.cli.here import folder_here
 from agentcanvas.cli.offices import complain, finish
 from agentcanvas.hub import frames
 
@@ -63,7 +64,7 @@ def hub(
 
     async def main() -> int:
         raise_limit()
-        folder = (data or user_data_folder(os.environ) / "hub").resolve()
+        folder = (folder_here() / (data or user_data_folder(os.environ) / "hub")).resolve()
         names = [name.lower() for name in allow_host or ()]
         sealed = Sealed(signing or (), encrypting or ())
         serving = serve_hub(folder, host=host, port=port, hosts=names, person=person, sealed=sealed)

@@ -16,10 +16,10 @@ import typer
 from agentcanvas.app.workspace import (
     FOLDER,
     ensure_folder,
-    find_root,
     store_path_in,
     user_data_folder,
 )
+from agentcanvas.cli.here import folder_here, root_here
 from agentcanvas.cli.live.words import quoted
 from agentcanvas.cli.offices import finish
 from agentcanvas.errors import ResourceError
@@ -81,8 +81,8 @@ def at_hub(work: Work, data: Path | None, *, make: bool = False) -> NoReturn:
 def folder_of(data: Path | None) -> Path:
     """The folder that is named, else this workspace's, else that of the user's own hub."""
     if data is not None:
-        return data.resolve()
-    here = find_root(Path.cwd()) / FOLDER
+        return (folder_here() / data).resolve()
+    here = root_here() / FOLDER
     if not here.exists():
         own = user_data_folder(os.environ) / "hub"
         if own.exists():

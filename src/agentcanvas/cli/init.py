@@ -19,7 +19,8 @@ import typer
 from agentcanvas.app.crew import check_crew
 from agentcanvas.app.patterns import infos_here
 from agentcanvas.app.trust import OwnFile
-from agentcanvas.app.workspace import FOLDER, ensure_folder, find_root
+from agentcanvas.app.workspace import FOLDER, ensure_folder
+from agentcanvas.cli.here import folder_here, root_here
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.clock import SystemClock
 from agentcanvas.errors import AgentCanvasError, FlowError, ResourceError
@@ -63,7 +64,7 @@ def init(
     repository, else this folder. Running it again changes nothing. A part of a large repository
     becomes a workspace of its own with --here.
     """
-    root = Path.cwd().resolve() if here else find_root(Path.cwd())
+    root = folder_here().resolve() if here else root_here()
     _refuse_too_wide(root)
     was_there = (root / FOLDER / ".gitignore").exists()
     folder = ensure_folder(root)

@@ -20,7 +20,8 @@ import anyio
 import typer
 
 from agentcanvas.app.settings_here import LOOK, NOT_YET, own_file_holds
-from agentcanvas.app.workspace import ensure_folder, find_root, store_path
+from agentcanvas.app.workspace import ensure_folder, store_path
+from agentcanvas.cli.here import root_here
 from agentcanvas.cli.live.clean import lines_of
 from agentcanvas.cli.live.following import ExitCode, first_of
 from agentcanvas.cli.live.words import run_line
@@ -40,11 +41,6 @@ _THE_MACHINE: Final = frozenset(
 """What is wrong with the machine, not with us: said in a sentence wherever it comes up."""
 
 Work = Callable[[Office], Awaitable[int]]
-
-
-def root_here() -> Path:
-    """The workspace that a command is given in."""
-    return find_root(Path.cwd())
 
 
 def tell_of_settings(root: Path) -> None:

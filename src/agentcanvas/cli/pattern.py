@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -13,7 +12,8 @@ from rich.console import Console
 from rich.text import Text
 
 from agentcanvas.app.patterns import PROMPTS, repertoire_here
-from agentcanvas.app.workspace import FOLDER, find_root
+from agentcanvas.app.workspace import FOLDER
+from agentcanvas.cli.here import root_here
 from agentcanvas.cli.init import say_next, write_flow
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.errors import FlowError
@@ -141,7 +141,7 @@ def new_flow(
     """Make a flow that runs a pattern, to change as you like."""
     here = _here()
     _, info = _find(here, name)
-    root = find_root(Path.cwd())
+    root = root_here()
     made = write_flow(root, flow or name, _flow_text(info), force=force, patterns=here.infos)
     if as_json:
         print(_json({"flow": made.path.stem, "file": made.shown}))
@@ -245,7 +245,7 @@ def run(
 
 
 def _here() -> Repertoire:
-    return repertoire_here(find_root(Path.cwd()), os.environ)
+    return repertoire_here(root_here(), os.environ)
 
 
 def _find(here: Repertoire, name: str) -> tuple[Pattern, PatternInfo]:

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+from agentcanvas.cli.here import root_here
 from agentcanvas.cli.live.watching import Manner, Watching
 from agentcanvas.cli.live.words import quoted
-from agentcanvas.cli.offices import at_office, root_here, the_run
+from agentcanvas.cli.offices import at_office, the_run
 from agentcanvas.errors import ValidationError
 from agentcanvas.runs.office import Office
 from agentcanvas.runs.state import RunStatus

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from agentcanvas.cli.here import root_here
 from agentcanvas.cli.live.watching import Manner, Watching
-from agentcanvas.cli.offices import at_office, root_here, the_run
+from agentcanvas.cli.offices import at_office, the_run
 from agentcanvas.runs.office import Office
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from msgspec import UNSET, Struct, to_builtins
 
+from agentcanvas.cli.here import root_here
 from agentcanvas.cli.live.answering import answer_from
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.cli.live.diff import coloured
@@ -19,7 +20,7 @@ from agentcanvas.cli.live.terminal import Terminal, console_here
 from agentcanvas.cli.live.view import PLAN, REVIEW
 from agentcanvas.cli.live.watching import Manner, Watching
 from agentcanvas.cli.live.words import headline, listed_commands, quoted, short, task_of
-from agentcanvas.cli.offices import at_office, complain, matching, misused, root_here, the_run
+from agentcanvas.cli.offices import at_office, complain, matching, misused, the_run
 from agentcanvas.errors import ValidationError
 from agentcanvas.flows.problem import did_you_mean
 from agentcanvas.proposals.model import Decision

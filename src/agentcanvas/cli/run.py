@@ -22,13 +22,14 @@ from agentcanvas.app.composing import (
 )
 from agentcanvas.app.workspace import ensure_folder
 from agentcanvas.cli import offices
+from agentcanvas.cli.here import folder_here, root_here
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.cli.live.following import ExitCode
 from agentcanvas.cli.live.jsonl import one_json
 from agentcanvas.cli.live.terminal import Terminal, console_here
 from agentcanvas.cli.live.watching import Manner, Watching
 from agentcanvas.cli.live.words import quoted
-from agentcanvas.cli.offices import finish, misused, root_here
+from agentcanvas.cli.offices import finish, misused
 from agentcanvas.flows.pattern_info import Patterns
 from agentcanvas.hub.images import keep_image, read_image
 from agentcanvas.runs.events import TurnStarted
@@ -285,7 +286,7 @@ class _Start:
             if detach:
                 self._say_where(run_id)
                 return ExitCode.DONE
-            if self._root != Path.cwd().resolve():
+            if self._root != folder_here().resolve():
                 place = one_line(str(self._root), 1_000)
                 self._say(f"In {place}; a workspace of this folder alone: agentcanvas init --here")
             self._say(composed.limits)
@@ -339,7 +340,7 @@ class _Start:
                 raise misused(
                     f"{option} is for a request without a flow; {name} names its agents itself"
                 )
-        return flow_named(self._root, Path.cwd(), name, os.environ)
+        return flow_named(self._root, folder_here(), name, os.environ)
 
     async def _ask_for_request(self, name: str) -> str:
         if self._manner.asks:

@@ -12,10 +12,11 @@ import typer
 
 from agentcanvas.app.planning import images_going, standings
 from agentcanvas.app.workspace import FOLDER, ensure_folder
+from agentcanvas.cli.here import root_here
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.cli.live.following import ExitCode
 from agentcanvas.cli.live.words import short
-from agentcanvas.cli.offices import at_office, finish, misused, root_here
+from agentcanvas.cli.offices import at_office, finish, misused
 from agentcanvas.clock import SystemClock
 from agentcanvas.errors import ValidationError
 from agentcanvas.runs.housekeeping import drop_images

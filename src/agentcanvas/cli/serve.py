@@ -15,7 +15,8 @@ import anyio.to_thread
 import typer
 
 from agentcanvas.app.server import PORT, ServerInfo, Use, find_server, read_info
-from agentcanvas.cli.offices import finish, root_here, tell_of_settings
+from agentcanvas.cli.here import root_here
+from agentcanvas.cli.offices import finish, tell_of_settings
 from agentcanvas.clock import Clock, SystemClock
 from agentcanvas.errors import ResourceError
 from agentcanvas.runs.office import Office

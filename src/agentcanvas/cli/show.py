@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from agentcanvas.cli.here import root_here
 from agentcanvas.cli.live.clean import lines_of, one_line
 from agentcanvas.cli.live.ending import last_words
 from agentcanvas.cli.live.following import ExitCode
@@ -24,7 +25,7 @@ from agentcanvas.cli.live.words import (
     short,
     task_mark,
 )
-from agentcanvas.cli.offices import at_office, root_here, the_run
+from agentcanvas.cli.offices import at_office, the_run
 from agentcanvas.clock import SystemClock
 from agentcanvas.runs.office import Office
 

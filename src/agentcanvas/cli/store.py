@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from agentcanvas import store as files
-from agentcanvas.app.workspace import ensure_folder, find_root, store_path
+from agentcanvas.app.workspace import ensure_folder, store_path
+from agentcanvas.cli.here import root_here
 
 app = typer.Typer(
     add_completion=False,
@@ -78,4 +79,4 @@ def restore(
 
 
 def _path(at: Path | None) -> Path:
-    return at if at is not None else store_path(find_root(Path.cwd()))
+    return at if at is not None else store_path(root_here())

@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.text import Text
 
 from agentcanvas.app.trust import Standing, revoke, standing, trust_now
-from agentcanvas.app.workspace import FOLDER, find_root
+from agentcanvas.app.workspace import FOLDER
+from agentcanvas.cli.here import root_here
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.clock import SystemClock, rfc3339
 from agentcanvas.flows.check import check
@@ -47,7 +48,7 @@ def trust(
     """
     if sum((show, take_back, yes)) > 1:
         raise typer.BadParameter("say one of --show, --revoke and --yes")
-    root = find_root(Path.cwd())
+    root = root_here()
     if take_back:
         had = revoke(root, os.environ)
         print("The trust is taken back." if had else "There was no trust to take back.")
