@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import platform
@@ -11,7 +12,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +21,7 @@ import pytest
 from agentcanvas.errors import SandboxError
 from agentcanvas.sandbox.confine import Bind, Command, Confinement, Network, View
 from agentcanvas.sandbox.confinements.seatbelt import profile
-from agentcanvas.sandbox.confinements.seccomp import FORBIDDEN
+from agentcanvas.sandbox.confinements.seccomp import FORBIDDEN, OF_THE_MACHINES_IPC
 from agentcanvas.sandbox.diff import make_patch
 from agentcanvas.sandbox.egress.proxy import open_egress
 from agentcanvas.sandbox.egress.rules import Rules
@@ -30,6 +31,7 @@ from agentcanvas.sandbox.private_git import make_private_git
 from agentcanvas.sandbox.process import Limits, run_confined
 from agentcanvas.sandbox.views import reader_view, worker_view
 from tests.sandbox.conftest import RUN, git, tree_of, write
+from tests.sandbox.ordinary_user import ordinary_process
 from tests.sandbox.probe import CREDENTIALS, SOCKETS
 
 pytestmark = pytest.mark.req("PR4")
@@ -89,7 +91,13 @@ def outside(
         for name in (*SOCKETS, "any"):
             listening(stack, str(short / name))
         listening(stack, f"\0{short}")
+        neighbour = stack.enter_context(ordinary_process())
+        segment = stack.enter_context(shared_memory(b"secret"))
+        ways = ways_to_run(neighbour)
         yield {
+            "neighbour": str(neighbour),
+            "segment": str(segment),
+            "ipc": str(Path("/proc/self/ns/ipc").stat().st_ino),
             "victim": f"{tmp_path}/outside/victim",
             "folder": f"{tmp_path}/outside",
             "secret": f"{workspace}/secret.log",
@@ -112,6 +120,7 @@ def outside(
             ),
             "machine": platform.node(),
         }
+        assert ways_to_run(neighbour) == ways
     assert tree_of(tmp_path / "outside") == {b"victim": ("file", b"precious")}
     assert not (home / ".profile").exists()
     assert list(sandbox.paths.proposal_dir.iterdir()) == []
@@ -128,6 +137,25 @@ def listening(stack: ExitStack, address: str) -> None:
 
 def resource_limits() -> tuple[object, ...]:
     return resource.getrlimit(resource.RLIMIT_CORE), os.getpriority(os.PRIO_PROCESS, 0)
+
+
+def ways_to_run(pid: int) -> tuple[object, ...]:
+    return os.sched_getaffinity(pid), os.sched_getscheduler(pid), os.getpriority(0, pid)
+
+
+@contextmanager
+def shared_memory(content: bytes) -> Iterator[int]:
+    """Share memory as programs with windows do; gives its number."""
+    libc = ctypes.CDLL(None)
+    libc.shmat.restype = ctypes.c_void_p
+    number = libc.shmget(0, 4096, 0o1600)
+    try:
+        here = libc.shmat(number, None, 0)
+        ctypes.memmove(here, content, len(content))
+        yield number
+        libc.shmdt(ctypes.c_void_p(here))
+    finally:
+        libc.shmctl(number, 0, None)
 
 
 def disk_under(path: str) -> str:
@@ -215,6 +243,28 @@ async def test_shared_memory_is_there_and_is_limited(bubblewrap: Confinement, vi
     _, lines = await run_confined(bubblewrap, view, Command(("/bin/sh", "-c", script)), LIMITS)
     assert lines[0].text == "fine"
     assert "No space left" in lines[1].text
+
+
+async def test_segments_are_too_small_to_hide_memory_in(
+    bubblewrap: Confinement, view: View
+) -> None:
+    sizes = (64 * 1024, 64 * 1024 + 1, 1 << 32)
+    script = (
+        "import ctypes; make = ctypes.CDLL(None).shmget; make.argtypes = "
+        "(ctypes.c_int, ctypes.c_size_t, ctypes.c_int); "
+        f"print(*(make(0, size, 0o1600) >= 0 for size in {sizes}))"
+    )
+    _, lines = await run_confined(bubblewrap, view, Command((PYTHON, "-c", script)), LIMITS)
+    assert [line.text for line in lines] == ["True False False"]
+
+
+async def test_without_an_ipc_namespace_nothing_is_shared_with_the_machine(
+    landlock: Confinement, view: View, outside: dict[str, str]
+) -> None:
+    results = await probed(landlock, view, outside | {"calls": json.dumps(OF_THE_MACHINES_IPC)})
+    calls = {name: result for name, result in results.items() if name.startswith("calls: ")}
+    assert calls == {f"calls: {name}": "ENOSYS" for name in OF_THE_MACHINES_IPC}
+    assert len(calls) == 11
 
 
 @pytest.mark.parametrize("planted", ["vendor", "vendor/deep"])

@@ -84,15 +84,37 @@ OF_OTHER_PROCESSES = {
     "ptrace": (101, 117),
 }
 
+# Where there is no IPC namespace, these lead to the memory of the user's other programs, by number
+# and by no path, and what they make outlives its maker.
+OF_THE_MACHINES_IPC = {
+    "msgctl": (71, 187),
+    "msgget": (68, 186),
+    "msgrcv": (70, 188),
+    "msgsnd": (69, 189),
+    "semctl": (66, 191),
+    "semget": (64, 190),
+    "semop": (65, 193),
+    "semtimedop": (220, 192),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
+    "shmget": (29, 194),
+}
+
 # No capability and no Landlock rule keeps these from the user's other processes: they may be
 # called for oneself (0) alone. call: (numbers, which argument is the process)
 _FOR_ONESELF = {
     "ioprio_set": ((251, 30), 1),
     "prlimit64": ((302, 261), 0),
+    "sched_setaffinity": ((203, 122), 0),
+    "sched_setattr": ((314, 274), 0),
+    "sched_setparam": ((142, 118), 0),
+    "sched_setscheduler": ((144, 119), 0),
     "setpriority": ((141, 140), 1),
 }
 
 _CLONE, _IOCTL, _SOCKET, _LISTEN = (56, 220), (16, 29), (41, 198), (50, 201)
+_LARGEST_SEGMENT = 64 * 1024
+"""Of System V shared memory, which nobody sees fill up: a namespace has 4,096 of them at most."""
 _NEW_NAMESPACES = 0x7E020000
 _TYPE_INTO_A_TERMINAL = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 
@@ -143,7 +165,7 @@ _FAMILIES = {
 
 @lru_cache
 def filter_program(sockets: Sockets, *, sees_others: bool) -> bytes:
-    """Write the program; ``sees_others`` when processes of the machine are in sight."""
+    """Write the program; ``sees_others`` when processes and IPC of the machine are in reach."""
     machine = os.uname().machine
     cpu = _CPUS.get(machine)
     if cpu is None:
@@ -168,10 +190,12 @@ def _rules(sockets: Sockets, *, sees_others: bool) -> Iterator[Rule]:
     for numbers in FORBIDDEN.values():
         yield numbers, (_failed(_ENOSYS),)
     if sees_others:
-        for numbers in OF_OTHER_PROCESSES.values():
+        for numbers in (*OF_OTHER_PROCESSES.values(), *OF_THE_MACHINES_IPC.values()):
             yield numbers, (_failed(_ENOSYS),)
         for numbers, process in _FOR_ONESELF.values():
             yield numbers, (_argument(process), (_EQUAL, 1, 0, 0), _failed(_EPERM), _ALLOWED)
+    else:
+        yield OF_THE_MACHINES_IPC["shmget"], _unless_larger(1, _LARGEST_SEGMENT)
     yield _CLONE, _unless_set(0, _NEW_NAMESPACES)
     yield _IOCTL, (_argument(1), *_unless_one_of(_TYPE_INTO_A_TERMINAL))
     for numbers, mode in _TAKES_A_MODE.values():
@@ -197,6 +221,13 @@ def _failed(error: int) -> Instruction:
 
 def _unless_set(argument: int, bits: int) -> tuple[Instruction, ...]:
     return (_argument(argument), (_ANY_OF, 0, 1, bits), _failed(_EPERM), _ALLOWED)
+
+
+def _unless_larger(argument: int, most: int) -> tuple[Instruction, ...]:
+    """Of a size the kernel looks at all the bits."""
+    upper_half = (_LOAD, 0, 0, _ARGUMENTS_AT + 8 * argument + 4)
+    small = (_argument(argument), (_AT_LEAST, 0, 1, most + 1), _failed(_ENOSYS), _ALLOWED)
+    return (upper_half, (_EQUAL, 1, 0, 0), _failed(_ENOSYS), *small)
 
 
 def _unless_one_of(values: tuple[int, ...]) -> tuple[Instruction, ...]:
