@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentcanvas.sandbox.confine import Command, Confinement, View
+from agentcanvas.sandbox.confine import Bind, Command, Confinement, View
 from agentcanvas.sandbox.confinements.unconfined import Unconfined
 from agentcanvas.sandbox.limits import Breach, Cause, Limits
 from agentcanvas.sandbox.output import Line, Output, Source
@@ -26,6 +26,7 @@ from agentcanvas.sandbox.process import _written_to, run_confined
 from agentcanvas.sandbox.process_tree import marked
 from agentcanvas.sandbox.watch import Growth, Watch, usage_of
 from tests.sandbox.conftest import confinement_or_skip
+from tests.sandbox.ordinary_user import as_ordinary_user
 
 pytestmark = pytest.mark.req("H10")
 
@@ -52,6 +53,11 @@ def shell(script: str, tag: str = "") -> Command:
 # Each ignores the polite signal: with 30 s of grace, a deadline would be the cause otherwise.
 IGNORING = "trap '' TERM; "
 HOG = IGNORING + "x=$(head -c 60000000 /dev/zero | tr '\\0' x); while :; do sleep 1; done"
+MIB_BY_MIB = IGNORING + f"exec {sys.executable} -S -c '{{}}; import time; time.sleep(600)'"
+# Memory that is nobody's own: what is shared counts as well, and a file in memory with no mapping.
+SHARED = "import mmap; kept = mmap.mmap(-1, 60 << 20); kept.write(bytes(60 << 20))"
+IN_A_FILE = 'import os; kept = os.memfd_create("x"); os.write(kept, bytes(60 << 20))'
+CLOSED = IN_A_FILE + "; import ctypes; ctypes.CDLL(None).prctl(4, 0)"  # to whoever would look
 GREEDY = {
     Cause.PROCESSES: (
         IGNORING + "for i in $(seq 30); do sleep 600 & done; wait",
@@ -85,6 +91,62 @@ async def test_whoever_takes_too_much_is_ended_and_the_limit_named(
     assert re.search(sentence, ending.reason), ending
     assert ending.survivors == 0
     assert marked(tag) == []
+
+
+PREFIX = Path(sys.base_prefix)
+SHARED_WAYS = {
+    "mapped": "import mmap; kept = mmap.mmap(-1, 60 << 20); kept.write(bytes(60 << 20))",
+    "in a file": "import os; kept = os.memfd_create('x'); os.write(kept, bytes(60 << 20))",
+}
+
+
+@pytest.mark.parametrize("way", SHARED_WAYS)
+async def test_memory_that_could_be_shared_counts_too(
+    kept: Confinement, bare_view: View, way: str
+) -> None:
+    view = replace(bare_view, read_only=(Bind(PREFIX, PREFIX),))
+    program = f"{SHARED_WAYS[way]}; import time; time.sleep(600)"
+    command = Command((f"{PREFIX}/bin/python3", "-S", "-c", program))
+    limits = limited(memory_bytes=40 * MIB, deadline_s=20)
+    ending, _ = await run_confined(kept, view, command, limits)
+    assert ending.cause is Cause.MEMORY
+    assert "40.0 MiB are allowed" in ending.reason
+
+
+HIDING = """
+import ctypes, os
+ctypes.CDLL(None).prctl(4, 0)
+kept = []
+while input():
+    kept.append(os.memfd_create("x"))
+    for _ in range(30):
+        os.write(kept[-1], bytes(1 << 20))
+    print("done", flush=True)
+"""
+# Looked at several times, because others may give memory back at the same moment.
+LOOKING = """
+import subprocess, sys
+from pathlib import Path
+from agentcanvas.sandbox.limits import Limits
+from agentcanvas.sandbox.watch import Watch
+
+with subprocess.Popen(
+    [sys.executable, "-S", "-c", sys.argv[1]], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+) as process:
+    for _ in range(5):
+        watch = Watch(process.pid, [Path.cwd()], Limits(memory_bytes=20 << 20))
+        process.stdin.write(b"more" + bytes([10]))
+        process.stdin.flush()
+        process.stdout.readline()
+        if breach := watch.look():
+            print(breach.cause)
+            break
+    process.kill()
+"""
+
+
+def test_memory_is_not_hidden_by_whoever_closes_itself_against_looks() -> None:
+    assert as_ordinary_user(LOOKING, HIDING).strip() == Cause.MEMORY
 
 
 async def test_many_small_files_are_growth_too(kept: Confinement, bare_view: View) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from stat import S_ISDIR
@@ -19,7 +20,6 @@ from agentcanvas.sandbox.limits import Breach, Cause, Limits, shown_bytes
 from agentcanvas.sandbox.process_tree import descendants
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
-_PAGE = os.sysconf("SC_PAGESIZE")
 _BLOCK = 512  # of st_blocks, whatever the disk has
 _LOOKS_BETWEEN_WALKS = 120
 _CLOCK_OF_FILES_LAGS_S = 0.02
@@ -41,7 +41,7 @@ def usage_of(root: int) -> Usage:
     """
     pids = _family(root)
     cpu_s = sum(map(_cpu_s, pids))
-    memory = sum(map(_own_memory, pids))
+    memory = sum(map(_rough_memory, pids))
     return Usage(len(pids), cpu_s, memory)
 
 
@@ -55,22 +55,64 @@ def _cpu_s(pid: int) -> float:
     return sum(map(int, fields[11:15])) * _TICK_S
 
 
-def _own_memory(pid: int) -> int:
-    fields = _read(pid, "statm").split()
-    return (int(fields[1]) - int(fields[2])) * _PAGE if fields else 0
+def _rough_memory(pid: int) -> int:
+    """Count what is in no file of a disk: pages of its own, shared ones, and swapped out ones."""
+    told = _sizes(_read(pid, "status"))
+    return sum(told.get(name, 0) for name in (b"RssAnon", b"RssShmem", b"VmSwap"))
 
 
-def _exact_memory(pid: int) -> int:
-    """Ask for the proportional share; where it is not told, the rough figure has to do."""
-    for line in _read(pid, "smaps_rollup").splitlines():
-        if line.startswith(b"Pss:"):
-            return int(line.split()[1]) * 1024
-    return _own_memory(pid)
+def _exact_memory(pids: Sequence[int], shared_at_first: int) -> int:
+    """Count the proportional shares, and files in memory, which need not be mapped to fill it."""
+    own = shared = 0
+    files: dict[tuple[int, int], int] = {}
+    closed = False
+    for pid in pids:
+        told = _sizes(_read(pid, "smaps_rollup"))
+        if b"Pss_Anon" in told:
+            own += told[b"Pss_Anon"] + told.get(b"SwapPss", 0)
+            shared += told.get(b"Pss_Shmem", 0)
+        else:  # not told by this kernel, or not to us: the rough figure has to do
+            own += _rough_memory(pid)
+        try:
+            files |= _files_in_memory(pid)
+        except PermissionError:
+            closed = True
+    held = sum(files.values())
+    if closed:  # closed against us, to hide what is in there: the machine tells
+        held = max(held, _shared_on_machine() - shared_at_first)
+    return own + max(shared, held)
+
+
+def _files_in_memory(pid: int) -> dict[tuple[int, int], int]:
+    """Give the size of those that a process has open, each under what tells it from others."""
+    found: dict[tuple[int, int], int] = {}
+    with suppress(FileNotFoundError, ProcessLookupError), os.scandir(f"/proc/{pid}/fd") as opened:
+        for entry in opened:
+            with suppress(FileNotFoundError, ProcessLookupError):
+                if os.readlink(entry.path).startswith("/memfd:"):  # noqa: PTH115 -- asked of every file
+                    status = entry.stat()
+                    found[status.st_dev, status.st_ino] = status.st_blocks * _BLOCK
+    return found
+
+
+def _shared_on_machine() -> int:
+    """Give what all files in memory and all shared memory take together."""
+    return _sizes(_bytes_of("/proc/meminfo")).get(b"Shmem", 0)
+
+
+def _sizes(table: bytes) -> dict[bytes, int]:
+    """Read the lines that say a name and a number of kB."""
+    rows = (line.split() for line in table.splitlines() if line.endswith(b" kB"))
+    return {row[0].rstrip(b":"): int(row[1]) * 1024 for row in rows}
 
 
 def _read(pid: int, name: str) -> bytes:
+    return _bytes_of(f"/proc/{pid}/{name}")
+
+
+def _bytes_of(name: str) -> bytes:
     try:
-        return Path("/proc", str(pid), name).read_bytes()
+        return Path(name).read_bytes()
     except OSError:
         return b""  # gone meanwhile
 
@@ -82,6 +124,7 @@ class Watch:
         self._root = root
         self._limits = limits
         self._growth = Growth(folders, limits)
+        self._shared_at_first = _shared_on_machine()
 
     def look(self) -> Breach | None:
         """Say which limit is passed, if one is."""
@@ -100,9 +143,10 @@ class Watch:
 
     def _of_memory(self, usage: Usage) -> Breach | None:
         most = self._limits.memory_bytes
-        if most is None or usage.memory_bytes <= most:
+        # What is in files that nobody has mapped is no more than what the machine has of them.
+        if most is None or usage.memory_bytes + _shared_on_machine() <= most:
             return None
-        exact = sum(map(_exact_memory, _family(self._root)))
+        exact = _exact_memory(_family(self._root), self._shared_at_first)
         if exact <= most:
             return None
         sentence = f"it used {shown_bytes(exact)} of memory, and {shown_bytes(most)} are allowed"
