@@ -29,7 +29,7 @@ def test_in_a_terminal_it_says_what_is_here_and_serves_it(tmp_path: Path) -> Non
     ) as process:
         os.close(slave)
         person = Person(process, master)
-        person.sees("python -m pytest")
+        person.sees("python3 -m pytest")
         person.sees("agentcanvas init")
         person.sees("AgentCanvas is at http://127.0.0.1:")
         person.sees("Ctrl-C ends it")

@@ -42,7 +42,7 @@ def test_init_makes_the_folder_and_a_first_flow_and_says_so(place: Place) -> Non
     done = place.run("init")
     assert done.returncode == 0
     assert "Made .agentcanvas/flows/solo.yaml: one coder; you review." in done.stdout
-    assert "judged by what was found here: python -m pytest." in done.stdout
+    assert "judged by what was found here: python3 -m pytest." in done.stdout
     assert 'agentcanvas run solo "what you want done"' in done.stdout
     assert place.trusted() == {".agentcanvas/flows/solo.yaml"}
 

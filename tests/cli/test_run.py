@@ -129,6 +129,26 @@ def test_checks_with_the_same_first_word_keep_apart() -> None:
     assert [each.name for each in composed.flow.checks] == ["make-1", "make-2"]
 
 
+@pytest.mark.parametrize(
+    ("said", "name", "command"),
+    [
+        ("tests=python3 -m unittest", "tests", "python3 -m unittest"),
+        ("CI=1 npm test", "CI=1", "CI=1 npm test"),  # a variable of the command
+        ("./run.sh a=b", "run.sh", "./run.sh a=b"),
+        ("two\nlines", "two", "two\nlines"),
+    ],
+)
+def test_a_check_may_be_given_a_name(said: str, name: str, command: str) -> None:
+    (check,) = with_wishes(flow_for("x", "cmd", {}), Wishes(checks=(said,))).flow.checks
+    assert (check.name, check.command) == (name, command)
+
+
+@pytest.mark.parametrize("said", ["", "  ", "tests=", "tests= "])
+def test_a_check_without_a_command_is_refused(said: str) -> None:
+    with pytest.raises(FlowError, match="A check needs a command"):
+        with_wishes(flow_for("x", "cmd", {}), Wishes(checks=(said,)))
+
+
 @pytest.mark.parametrize("request_", ["a: b # c", '"\n---\n', "\x1b[2J", "- [x] {y}", "ünï 🐍 \\"])
 def test_any_request_survives_the_way_through_yaml(request_: str) -> None:
     (interaction,) = flow_for(request_, "cmd", {}).flow.interactions

@@ -11,60 +11,17 @@ from hypothesis import strategies as st
 
 from agentcanvas.proposals.checks import (
     Check,
+    CheckResult,
     CheckRun,
     EvidenceStatus,
-    choose_checks,
     compare,
-    detect,
     run_checks,
 )
 from agentcanvas.proposals.counts import count_tests
 from agentcanvas.proposals.model import TestsRun
-from tests.proposals.workspaces import Files, write_files
+from tests.proposals.workspaces import write_files
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("D13")]
-
-
-@pytest.mark.parametrize(
-    ("files", "names"),
-    [
-        ({}, []),
-        ({"README.md": "run the tests"}, []),
-        ({"tests/test_a.py": ""}, ["pytest"]),
-        ({"test_a.py": ""}, ["pytest"]),
-        ({"pytest.ini": ""}, ["pytest"]),
-        ({"conftest.py": ""}, ["pytest"]),
-        ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, ["pytest"]),
-        ({"pyproject.toml": "[project]\nname = 'x'\n"}, []),
-        ({"pyproject.toml": "tool = 1\n"}, []),
-        ({"pyproject.toml": "not toml ["}, []),
-        ({"setup.cfg": "[tool:pytest]\n"}, ["pytest"]),
-        ({"tox.ini": "[pytest]\n"}, ["pytest"]),
-        ({"package.json": '{"scripts": {"test": "vitest run"}}'}, ["npm test"]),
-        ({"package.json": '{"scripts": {"test": "echo no test specified && exit 1"}}'}, []),
-        ({"package.json": '{"scripts": {"build": "tsc"}}'}, []),
-        ({"package.json": '{"scripts": []}'}, []),
-        ({"package.json": "{"}, []),
-        ({"Cargo.toml": ""}, ["cargo test"]),
-        ({"go.mod": "module x\n"}, ["go test"]),
-        ({"Makefile": "all:\n\techo\ntest: all\n\techo\n"}, ["make test"]),
-        ({"Makefile": "test := 1\n"}, []),
-        ({"Makefile": "test:\n", "go.mod": ""}, ["go test"]),
-        ({"conftest.py": "", "package.json": '{"scripts":{"test":"x"}}'}, ["pytest", "npm test"]),
-    ],
-)
-def test_checks_are_found_where_a_newcomer_would_look(
-    tmp_path: Path, files: Files, names: list[str]
-) -> None:
-    write_files(tmp_path, files)
-    assert [check.name for check in detect(tmp_path)] == names
-
-
-def test_declared_checks_come_before_detected_ones(tmp_path: Path) -> None:
-    write_files(tmp_path, {"go.mod": ""})
-    assert [check.name for check in choose_checks([], tmp_path)] == ["go test"]
-    chosen = choose_checks([Check("lint", "ruff check")], tmp_path)
-    assert chosen == (Check("lint", "ruff check", declared=True),)
 
 
 COUNTED = {
@@ -157,6 +114,43 @@ async def test_a_check_may_expect_another_exit_code(tmp_path: Path) -> None:
     check = Check("refuses", "exit 3", expected_exit_code=3)
     results = await run_checks([check], tmp_path, run_here)
     assert results[check].passed
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("no-such-program", "tests: red → red (command not found)"),
+        ("./plain.txt", "tests: red → red (cannot be executed)"),
+        ("exit 1", "tests: red → red"),
+        ("true", "tests: green → green"),
+    ],
+)
+async def test_a_check_that_could_not_even_begin_is_told_apart(
+    tmp_path: Path, command: str, told: str
+) -> None:
+    write_files(tmp_path, {"plain.txt": "no program"})
+    checks = [Check("tests", command)]
+    results = await run_checks(checks, tmp_path, run_here)
+    assert compare("g0", checks, results, results).sentence == told
+
+
+def test_the_end_of_what_a_check_printed_comes_in_whole_lines() -> None:
+    printed = "\n".join(
+        ["begin", *(f"line {number}" for number in range(100)), "\x1b[31mend\x1b[0m"]
+    )
+    result = CheckResult(passed=False, exit_code=1, output=printed)
+    assert result.last_words(100_000) == printed.replace("\x1b[31m", "").replace("\x1b[0m", "")
+    assert result.last_words(100_000, 2) == "[100 lines before]\nline 99\nend"
+    assert result.last_words(15) == "[100 lines before]\nline 99\nend"
+
+
+@given(st.text(), st.integers(1, 50), st.none() | st.integers(1, 5))
+def test_the_end_of_any_output_is_as_short_as_asked(
+    printed: str, most: int, most_lines: int | None
+) -> None:
+    said = CheckResult(passed=False, exit_code=1, output=printed).last_words(most, most_lines)
+    kept = said.partition(" lines before]\n")[2] or said
+    assert len(kept) <= most or said.endswith(" lines before]")
 
 
 async def test_checks_of_the_same_name_do_not_hide_each_other(tmp_path: Path) -> None:

@@ -274,6 +274,25 @@ async def test_a_repository_that_is_red_for_its_own_reasons_can_be_done_with(roo
         assert len(state.tasks) == 1
 
 
+@pytest.mark.req("D13", "R2")
+async def test_what_a_red_check_printed_reaches_whoever_judges_and_whoever_mends_it(
+    root: Path,
+) -> None:
+    said = "no world in it"
+    check = f"grep -q world greeting.txt || (echo {said}; exit 1)"
+    flow = solo("cat > told.txt").replace("grep -q world greeting.txt", check)
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(flow))
+        await until_it_rests(engine, run_id)
+        (ask,) = await engine.asks(run_id)
+        assert f"What greeting printed last ({check}):\n```text\n{said}\n```" in ask.text
+        assert said.encode() not in await engine.patch(run_id, "task-1")  # not before it is red
+        await judged(engine, run_id, decision="revise", reason="mend it")
+        told = (await engine.patch(run_id, "task-1")).decode()
+        assert f"+{said}\n+```" in told
+        assert "+mend it" in told
+
+
 @pytest.mark.req("D16")
 async def test_a_flow_may_land_by_a_commit_and_take_it_back_by_another(root: Path) -> None:
     git(root, "config", "user.name", "User")

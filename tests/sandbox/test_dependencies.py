@@ -12,7 +12,7 @@ import pytest
 from agentcanvas.sandbox import provision
 from agentcanvas.sandbox.confine import Bind, Command, Confinement, View
 from agentcanvas.sandbox.confinements.unconfined import Unconfined
-from agentcanvas.sandbox.dependencies import Use, leads_back
+from agentcanvas.sandbox.dependencies import Use, interpreter, interpreter_here, leads_back
 from agentcanvas.sandbox.diff import make_patch
 from agentcanvas.sandbox.generation import Generation, edits_since, load_generation, take_generation
 from agentcanvas.sandbox.prepare import (
@@ -91,6 +91,15 @@ async def test_dependencies_are_found_at_the_root_and_below(project: Path) -> No
         b"web/node_modules": Use.READ,
     }
     assert await load_generation(project, RUN, 0) == base
+
+
+async def test_the_python_of_the_projects_own_environment_is_found(project: Path) -> None:
+    assert interpreter_here(project) == ""
+    make_venv(project)
+    base = await take_generation(project, RUN)
+    assert interpreter(base.beside) == interpreter_here(project) == ".venv/bin/python"
+    (project / ".venv/bin/python").unlink()  # made on another machine, or half removed
+    assert interpreter(base.beside) == ""
 
 
 async def test_a_folder_of_that_name_that_git_tracks_is_source(workspace: Path) -> None:

@@ -6,7 +6,8 @@ be repeated with it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +33,8 @@ ONE_OFF: Final = "one-off"
 """The name of a flow that was made from a request."""
 
 _WORKER: Final = "coder"
+# In small letters it is a name; a variable that is set for the command alone is in capitals.
+_CHECK: Final = re.compile(r"(?:(?P<name>[a-z][a-z0-9_-]{0,39})=)?+(?P<command>.*\S.*)", re.DOTALL)
 _HOUR_MS: Final = 3_600_000
 _NO_COMMAND: Final = (
     "Or name a command that reads the task on its standard "
@@ -159,10 +162,7 @@ def with_wishes(composed: Composed, wishes: Wishes) -> Composed:
     document = read_document(composed.text, f"{composed.name}.yaml")
     data = dict(document.data)
     if wishes.checks:
-        data["checks"] = [
-            {"name": _name_of(number, wishes.checks), "command": command}
-            for number, command in enumerate(wishes.checks)
-        ]
+        data["checks"] = _checks(wishes.checks)
     if wishes.scope:
         data["scope"] = list(wishes.scope)
     if wishes.bring:
@@ -196,11 +196,26 @@ def _network(said: str) -> str | dict[str, Any]:
     return {"mode": "hosts", "hosts": [host.strip() for host in said.split(",") if host.strip()]}
 
 
-def _name_of(number: int, commands: tuple[str, ...]) -> str:
-    """A check is called by its command's first word, with a number where that is not enough."""
-    word = commands[number].split()[0].rpartition("/")[2] or "check"
-    same = [other.split()[0].rpartition("/")[2] for other in commands].count(word) > 1
-    return f"{word}-{number + 1}" if same else word
+def _checks(said: Sequence[str]) -> list[dict[str, str]]:
+    """What judges a change; one without a name is called by its command's first word.
+
+    A number tells apart what would be called the same.
+    """
+    checks = [_check(each) for each in said]
+    names = [name for name, _ in checks]
+    return [
+        {"name": f"{name}-{number}" if names.count(name) > 1 else name, "command": command}
+        for number, (name, command) in enumerate(checks, 1)
+    ]
+
+
+def _check(said: str) -> tuple[str, str]:
+    """The name of a check, and its command."""
+    found = _CHECK.fullmatch(said)
+    if found is None:
+        raise FlowError("A check needs a command, such as --check 'tests=npm test'.")
+    command = found["command"]
+    return found["name"] or command.split()[0].rpartition("/")[2] or "check", command
 
 
 def _refuse_untrusted(root: Path, path: Path, environ: Mapping[str, str]) -> None:

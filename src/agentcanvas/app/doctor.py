@@ -33,8 +33,8 @@ from agentcanvas.errors import AgentCanvasError, GitUnusable, NoConfinement, San
 from agentcanvas.flows.check import check
 from agentcanvas.flows.load import flow_files, read_flow
 from agentcanvas.flows.trust import TrustState
-from agentcanvas.proposals.checks import detect
 from agentcanvas.proposals.quarantine import git_version
+from agentcanvas.runs.evidence import checks_here
 from agentcanvas.sandbox.git import asked, complaint
 from agentcanvas.sandbox.pick import pick
 from agentcanvas.store import StoreLimits
@@ -278,7 +278,7 @@ def _trust(root: Path, environ: Mapping[str, str]) -> Finding:
 
 
 def _checks(root: Path) -> Finding:
-    found = detect(root)
+    found = checks_here(root)
     if found:
         return _ok("checks", ", ".join(check.command for check in found))
     sentence = "none found, so changes stay unverified and are never approved by themselves"

@@ -30,7 +30,7 @@ from agentcanvas.flows.load import SUFFIXES, flow_files, load_flow, save_flow
 from agentcanvas.flows.pattern_info import Patterns
 from agentcanvas.flows.starters import STARTERS, starter
 from agentcanvas.flows.trust import TrustDecision
-from agentcanvas.proposals.checks import detect
+from agentcanvas.runs.evidence import checks_here
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -95,7 +95,7 @@ def _refuse_too_wide(root: Path) -> None:
 
 
 def _about_checks(root: Path) -> str:
-    found = ", ".join(check.command for check in detect(root))
+    found = ", ".join(check.command for check in checks_here(root))
     if found:
         return f"Every change will be judged by what was found here: {found}."
     return (

@@ -94,8 +94,8 @@ def run(
         list[str] | None,
         typer.Option(
             "--check",
-            metavar="CMD",
-            help="A command that judges each change; repeatable.",
+            metavar="[NAME=]CMD",
+            help="A command that judges each change, such as 'tests=npm test'; repeatable.",
             show_default=False,
         ),
     ] = None,

@@ -1,35 +1,30 @@
 """Evidence: what the checks say before a patch and after it (D13).
 
-Checks are declared by a flow or detected in the base, never in the patched tree, or a patch could
-bring its own judge. Where and how a command runs is the caller's: a ``Runner`` gets a
-command and a tree, both trees at the workspace's own path where that can be had (D9).
+Which checks there are is for ``detecting`` or a flow to say. Where and how a command runs is the
+caller's: a ``Runner`` gets a command and a tree, both trees at the workspace's own path where that
+can be had (D9).
 """
 
 from __future__ import annotations
 
-import re
-import tomllib
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
-import msgspec
-
-from agentcanvas.proposals.counts import count_tests
+from agentcanvas.proposals.counts import count_tests, uncoloured
 from agentcanvas.proposals.model import TestsRun, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-LARGEST_MANIFEST: Final = 1024 * 1024
 OUTPUT_KEPT: Final = 20_000
-_NPM_DEFAULT: Final = "no test specified"
-_MAKE_TEST: Final = re.compile(r"^test\s*:(?!=)", re.MULTILINE)
-_PYTEST_FILES: Final = ("pytest.ini", "pytest.toml", ".pytest.ini", "conftest.py")
+# What a shell exits with when there is nothing to run; a person mends that, not the worker.
+_NEVER_RAN: Final[Mapping[int | None, str]] = {126: "cannot be executed", 127: "command not found"}
+PYTEST_FILES: Final = ("pytest.ini", "pytest.toml", ".pytest.ini", "conftest.py")
 
 
 _STEERING: Final = frozenset(
-    {*_PYTEST_FILES, "setup.cfg", "tox.ini", "pyproject.toml", "package.json", "Cargo.toml"}
+    {*PYTEST_FILES, "setup.cfg", "tox.ini", "pyproject.toml", "package.json", "Cargo.toml"}
     | {"go.mod", "GNUmakefile", "makefile", "Makefile", "build.rs"}
 )
 
@@ -69,6 +64,27 @@ class CheckResult(Wire, frozen=True):
     tests: TestsRun | None = None
     unsound: str = ""
 
+    @property
+    def detail(self) -> str:
+        """What is known beside its colour, in a word or two; often nothing."""
+        if self.tests is not None:
+            return f"{self.tests.failed} failed"
+        return "" if self.passed else _NEVER_RAN.get(self.exit_code, "")
+
+    def last_words(self, most: int, most_lines: int | None = None) -> str:
+        """The end of what it printed, in whole lines and without colours."""
+        lines = uncoloured(self.output).rstrip().splitlines()
+        kept: list[str] = []
+        room = most
+        for line in reversed(lines[-most_lines:] if most_lines else lines):
+            room -= len(line) + 1
+            if room < 0 and kept:
+                break
+            kept.append(line[-most:])
+        left_out = len(lines) - len(kept)
+        head = [f"[{left_out:,} lines before]"] if left_out else []
+        return "\n".join([*head, *reversed(kept)])
+
 
 NOT_RUN: Final = CheckResult(passed=False, exit_code=None, output="not run")
 
@@ -93,8 +109,8 @@ class Compared(Wire, frozen=True):
     @property
     def sentence(self) -> str:
         then = _word(self.before.passed) if self.before else "not run"
-        counted = f" ({self.after.tests.failed} failed)" if self.after.tests else ""
-        return f"{self.check.name}: {then} → {_word(self.after.passed)}{counted}"
+        detail = f" ({self.after.detail})" if self.after.detail else ""
+        return f"{self.check.name}: {then} → {_word(self.after.passed)}{detail}"
 
 
 class EvidenceStatus(StrEnum):
@@ -118,11 +134,15 @@ class Evidence(Wire, frozen=True):
     steered: tuple[str, ...] = ()
 
     @property
+    def red(self) -> tuple[Compared, ...]:
+        """What does not hold with the patch, whether it held before or not."""
+        return tuple(compared for compared in self.checks if not compared.after.passed)
+
+    @property
     def status(self) -> EvidenceStatus:
-        red = [compared for compared in self.checks if not compared.after.passed]
-        if any(compared.was_green for compared in red):
+        if any(compared.was_green for compared in self.red):
             return EvidenceStatus.FAILED
-        if red:
+        if self.red:
             return EvidenceStatus.RED_BEFORE
         if any(compared.after.unsound for compared in self.checks):
             return EvidenceStatus.UNSOUND
@@ -194,69 +214,3 @@ def compare(
         ),
         steered=tuple(path for path in changed if path.rpartition("/")[2] in _STEERING),
     )
-
-
-def choose_checks(declared: Iterable[Check], base: Path) -> tuple[Check, ...]:
-    """Declared ones if there are any, else what is detected in the base."""
-    chosen = tuple(msgspec.structs.replace(check, declared=True) for check in declared)
-    return chosen or detect(base)
-
-
-def detect(root: Path) -> tuple[Check, ...]:
-    """What a newcomer would run here; ``make test`` only where nothing more direct is known."""
-    found = []
-    if _has_pytest(root):
-        found.append(Check("pytest", "python -m pytest"))
-    if _has_npm_test(root):
-        found.append(Check("npm test", "npm test"))
-    if (root / "Cargo.toml").is_file():
-        found.append(Check("cargo test", "cargo test"))
-    if (root / "go.mod").is_file():
-        found.append(Check("go test", "go test ./..."))
-    if not found and _has_make_test(root):
-        found.append(Check("make test", "make test"))
-    return tuple(found)
-
-
-def _has_pytest(root: Path) -> bool:
-    if any((root / name).is_file() for name in _PYTEST_FILES):
-        return True
-    if "[tool:pytest]" in _text(root / "setup.cfg") or "[pytest]" in _text(root / "tox.ini"):
-        return True
-    try:
-        tools = tomllib.loads(_text(root / "pyproject.toml")).get("tool")
-    except tomllib.TOMLDecodeError:
-        tools = None
-    if isinstance(tools, dict) and "pytest" in tools:
-        return True
-    return any(next((root / name).glob("test_*.py"), None) for name in ("tests", "test", "."))
-
-
-def _has_npm_test(root: Path) -> bool:
-    try:
-        package = msgspec.json.decode(_text(root / "package.json") or "{}", type=_Package)
-    except msgspec.DecodeError:
-        return False
-    return bool(package.scripts.test) and _NPM_DEFAULT not in package.scripts.test
-
-
-class _Scripts(msgspec.Struct, frozen=True):
-    test: str = ""
-
-
-class _Package(msgspec.Struct, frozen=True):
-    scripts: _Scripts = _Scripts()
-
-
-def _has_make_test(root: Path) -> bool:
-    makefiles = (root / name for name in ("GNUmakefile", "makefile", "Makefile"))
-    return any(_MAKE_TEST.search(_text(path)) for path in makefiles)
-
-
-def _text(path: Path) -> str:
-    """The start of a file, empty when there is none: a repository may hold anything."""
-    try:
-        with path.open("rb") as file:
-            return file.read(LARGEST_MANIFEST).decode(errors="replace")
-    except OSError:
-        return ""

@@ -29,9 +29,14 @@ _MOCHA: Final = re.compile(r"^[ \t]*(\d+) (passing|failing)\b", re.MULTILINE)
 _NODE: Final = re.compile(r"^(?:#|\u2139) (pass|fail) (\d+)$", re.MULTILINE)
 
 
+def uncoloured(output: str) -> str:
+    """What a terminal would show, in one colour."""
+    return _COLOUR.sub("", output)
+
+
 def count_tests(output: str) -> TestsRun | None:
     """The counts, or None when no known runner summed up."""
-    text = _COLOUR.sub("", output[-TAIL:]).replace("\r\n", "\n")
+    text = uncoloured(output[-TAIL:]).replace("\r\n", "\n")
     found = (reader(text) for reader in _READERS)
     return next((counts for counts in found if counts is not None), None)
 

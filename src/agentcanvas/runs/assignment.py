@@ -14,6 +14,7 @@ from msgspec import UNSET, Struct, structs
 from agentcanvas.errors import ApplyConflict, ApplyError, UnsafePatch
 from agentcanvas.flows.guards import Land
 from agentcanvas.pattern import Ask, Fate, Work
+from agentcanvas.proposals.checks import Evidence
 from agentcanvas.proposals.model import AnnounceMessage, Decision, WorkStatus, announce, brief
 from agentcanvas.proposals.policy import Policy
 from agentcanvas.proposals.review import Outcome, Ruling
@@ -149,11 +150,11 @@ class Assignment:
             if revision + 1 >= self._terms.verdicts.max_iterations:
                 return self._settled(dossier.summary, Fate.FAILED, landed.conflict, dossier.ref)
             ruling = Ruling(Outcome.REVISE, landed.conflict)
-            self._begin_anew(landed.conflict)
+            self._begin_anew(landed.conflict, dossier.evidence)
         elif dossier.checked_on != dossier.ref.generation:
-            self._begin_anew(ruling.reason)
+            self._begin_anew(ruling.reason, dossier.evidence)
         else:
-            self._message = prompts.revision(self._ask.message, ruling.reason)
+            self._message = prompts.revision(self._ask.message, ruling.reason, dossier.evidence)
             self._generation = dossier.ref.generation
         await self._close_round(dossier, ruling)
         if ruling.outcome is Outcome.REJECT:
@@ -161,11 +162,11 @@ class Assignment:
         self._previous.append(AttemptSummary(revision + 1, Decision.REVISE.value, ruling.reason))
         return None
 
-    def _begin_anew(self, reason: str) -> None:
+    def _begin_anew(self, reason: str, evidence: Evidence) -> None:
         """What was wrong shows on the ground of now only, so the next round stands on that."""
         self._generation = None
         self._session = ""  # it knows files that are no longer so
-        self._message = prompts.anew(self._ask.message, reason)
+        self._message = prompts.anew(self._ask.message, reason, evidence)
 
     # -- the turn --------------------------------------------------------------------------------
 

@@ -24,12 +24,13 @@ from agentcanvas.proposals.checks import (
     CheckResult,
     CheckRun,
     Evidence,
-    choose_checks,
     compare,
     run_checks,
 )
+from agentcanvas.proposals.detecting import PYTHON, choose_checks, detect
 from agentcanvas.proposals.policy import Policy
 from agentcanvas.sandbox.confine import Command, Confinement, View
+from agentcanvas.sandbox.dependencies import interpreter, interpreter_here
 from agentcanvas.sandbox.generation import Generation
 from agentcanvas.sandbox.paths import run_folder
 from agentcanvas.sandbox.prepare import copy_generation
@@ -77,7 +78,7 @@ class Examiner:
         ``onto`` is a later generation that it is merged into; a conflict is an ``ApplyConflict``.
         """
         ground = onto or base
-        checks = choose_checks(self._declared, ground.tree)
+        checks = self._checks_of(ground)
         if not checks:
             return compare(ground.name, checks, {}, {}, changed)
         before = await self.before(ground)
@@ -91,13 +92,16 @@ class Examiner:
         """The checks on a generation as it is, run once."""
         async with self._locks.setdefault(base.number, anyio.Lock()):
             if base.number not in self._before:
-                checks = choose_checks(self._declared, base.tree)
+                checks = self._checks_of(base)
                 results: dict[Check, CheckResult] = {}
                 if checks:
                     async with self._copy(base) as tree:
                         results = await self._run(checks, base, tree)
                 self._before[base.number] = results
         return self._before[base.number]
+
+    def _checks_of(self, base: Generation) -> tuple[Check, ...]:
+        return choose_checks(self._declared, base.tree, interpreter(base.beside) or PYTHON)
 
     async def _run(
         self, checks: Sequence[Check], base: Generation, tree: Path
@@ -156,6 +160,11 @@ class Examiner:
         finally:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(_remove, folder)
+
+
+def checks_here(root: Path) -> tuple[Check, ...]:
+    """What changes of a workspace are judged by where its flow names nothing."""
+    return detect(root, interpreter_here(root) or PYTHON)
 
 
 def _remove(folder: Path) -> None:

@@ -11,6 +11,8 @@ from agentcanvas.protocol.records import ChangedFile
 
 _LONGEST_PATCH = 60_000
 _LONGEST_SAID = 4_000
+_LONGEST_OUTPUT = 4_000
+_LINES_FOR_A_PERSON = 15
 
 # R5, word for word what the findings' levels mean.
 _SEVERITIES = """\
@@ -86,6 +88,7 @@ def review_request(
         f"The worker says:\n{_shortened(summary, _LONGEST_SAID)}",
         _listed("Files", [f"{file.status} {file.path}" for file in files]),
         f"The checks, run by the engine on base + patch, before → after: {evidence.sentence}",
+        *_outputs(evidence),
         _listed("Look closely at", notes),
         f"The patch:\n{_fenced(patch.decode('utf-8', 'replace'))}",
         _SEVERITIES,
@@ -114,18 +117,20 @@ def review_for_person(
         _shortened(summary, _LONGEST_SAID),
         _listed("Files", [f"{file.status} {file.path}" for file in files]),
         f"Checks: {evidence.sentence}",
+        *_outputs(evidence, _LINES_FOR_A_PERSON),
         _listed("Look closely at", notes),
     ]
     return "\n\n".join(filter(None, parts))
 
 
-def revision(instruction: str, reason: str) -> str:
+def revision(instruction: str, reason: str, evidence: Evidence) -> str:
     """The message of a task that was sent back (R2, C3)."""
-    return (
-        f"Your change was not accepted yet. What has to change:\n{reason}\n\n"
-        "Your files are as you left them; go on from there. The task was:\n"
-        f"{instruction}"
-    )
+    parts = [
+        f"Your change was not accepted yet. What has to change:\n{reason}",
+        *_outputs(evidence),
+        f"Your files are as you left them; go on from there. The task was:\n{instruction}",
+    ]
+    return "\n\n".join(parts)
 
 
 def continued(instruction: str, *, said: str, why: str, before: str, has_files: bool) -> str:
@@ -143,13 +148,25 @@ def continued(instruction: str, *, said: str, why: str, before: str, has_files: 
     return "\n\n".join(filter(None, parts))
 
 
-def anew(instruction: str, reason: str) -> str:
+def anew(instruction: str, reason: str, evidence: Evidence) -> str:
     """The message of a task whose ground has moved (D7)."""
-    return (
-        f"Your change could not be applied: {reason}\n\n"
+    parts = [
+        f"Your change could not be applied: {reason}",
+        *_outputs(evidence),
         "The files are now as they are in the workspace; make your change again on them. "
-        f"The task was:\n{instruction}"
-    )
+        f"The task was:\n{instruction}",
+    ]
+    return "\n\n".join(parts)
+
+
+def _outputs(evidence: Evidence, most_lines: int | None = None) -> list[str]:
+    """What red checks printed last: whoever mends or judges should not have to run them again."""
+    return [
+        f"What {each.check.name} printed last ({each.check.command}):\n"
+        + _fenced(each.after.last_words(_LONGEST_OUTPUT, most_lines), "text")
+        for each in evidence.red
+        if each.after.output.strip()
+    ]
 
 
 def _listed(title: str, entries: Sequence[str]) -> str:

@@ -78,6 +78,19 @@ def find_dependencies(
     return tuple(found[path] for path in sorted(found.keys() - source))
 
 
+def interpreter(found: Iterable[Dependency]) -> str:
+    """Name the Python of the environment at the project's root; empty if there is none."""
+    for each in found:
+        if each.path in _VENVS and (each.origin / "bin" / "python").exists():
+            return f"{os.fsdecode(each.path)}/bin/python"
+    return ""
+
+
+def interpreter_here(root: Path) -> str:
+    """The same for a folder that no base was taken of."""
+    return interpreter(_beside(os.fsencode(root), b""))
+
+
 def is_in(path: bytes, folders: Collection[bytes]) -> bool:
     """Tell whether a path is one of the folders, or lies in one."""
     return path in folders or path.startswith(tuple(folder + b"/" for folder in folders))
