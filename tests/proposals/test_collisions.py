@@ -38,7 +38,8 @@ def test_the_same_lines_are_a_collision_and_their_numbers_are_told(tmp_path: Pat
     (one,) = found(tmp_path, p1={"f": changed(10, 11)}, p2={"f": changed(11, 12)}, p3={"g": "x\n"})
     assert one == Collision("f", CollisionKind.SAME_LINES, ("p1", "p2"), 10, 12)
     assert not one.kind.merges
-    assert one.sentence == "f, lines 10-12, are changed by several proposals: p1, p2"
+    assert one.sentence == "f, lines 10-12, are changed by p1, p2"
+    assert one.told_to("p1") == "f, lines 10-12, are also changed by p2"
 
 
 def test_lines_side_by_side_collide_for_git_cannot_tell_their_order(tmp_path: Path) -> None:

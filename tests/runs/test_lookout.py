@@ -80,7 +80,7 @@ async def test_proposals_that_change_the_same_lines_are_told_of_each_other(root:
         assert (met.path, met.first_line, met.kind) == ("story.txt", 3, "same_lines")
         assert set(met.proposals) == {f"{first}/ada.r0", f"{second}/ben.r0"}
         state = await engine.state(first)
-        assert "line 3, is changed by several proposals" in state.tasks["ada"].standing
+        assert f"line 3, is also changed by {second}/ben.r0" in state.tasks["ada"].standing
 
 
 async def test_after_one_has_landed_the_other_is_told_that_it_conflicts(root: Path) -> None:

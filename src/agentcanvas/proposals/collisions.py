@@ -50,7 +50,11 @@ class Collision(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
 
     @property
     def sentence(self) -> str:
-        return f"{_said(self)}: {', '.join(self.proposals)}"
+        return _said(self, self.proposals)
+
+    def told_to(self, proposal: str) -> str:
+        """The sentence for whoever looks at one of them: it names the others."""
+        return _said(self, [name for name in self.proposals if name != proposal], also=" also")
 
 
 def collisions(waiting: Mapping[str, Footprint]) -> tuple[Collision, ...]:
@@ -136,20 +140,20 @@ def _clashes(by_path: Mapping[str, Mapping[str, Touch]]) -> Iterator[Collision]:
             yield Collision(path, CollisionKind.NAME_CLASH, everyone)
 
 
-def _said(collision: Collision) -> str:
-    path = collision.path
+def _said(collision: Collision, names: Sequence[str], also: str = "") -> str:
+    path, who = collision.path, ", ".join(names)
     match collision.kind:
         case CollisionKind.SAME_LINES:
             first, last = collision.first_line, collision.last_line
             where = f"line {first}, is" if first == last else f"lines {first}-{last}, are"
-            return f"{path}, {where} changed by several proposals"
+            return f"{path}, {where}{also} changed by {who}"
         case CollisionKind.SAME_FILE:
-            return f"{path} is changed at different places"
+            return f"{path} is{also} changed, at another place, by {who}"
         case CollisionKind.SAME_CHANGE:
-            return f"{path} is changed alike"
+            return f"{path} is{also} changed, in the same way, by {who}"
         case CollisionKind.WHOLE_FILE:
-            return f"{path} is made, deleted or replaced as a whole while others change it"
+            return f"{path} is made, deleted or replaced as a whole while others change it: {who}"
         case CollisionKind.FILE_AND_FOLDER:
-            return f"{path} would be a file and a folder"
+            return f"{path} would be a file and a folder: {who}"
         case CollisionKind.NAME_CLASH:
-            return f"{path} has the name of another new file on a case-insensitive disk"
+            return f"{path} has another new file's name on a case-insensitive disk: {who}"

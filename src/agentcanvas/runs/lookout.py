@@ -149,7 +149,11 @@ class Lookout:
             return None
         moved = edited.get(watched.base.folder, ())
         watched.outlook = outlook = _aged(outlook, moved) if watched.is_checked else outlook
-        met = tuple(one.sentence for one in meetings if outlook.proposal_id in one.proposals)
+        met = tuple(
+            one.told_to(outlook.proposal_id)
+            for one in meetings
+            if outlook.proposal_id in one.proposals
+        )
         now = e.Standing(
             watched.task_id,
             watched.ref.proposal_id,

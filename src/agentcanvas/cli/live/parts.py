@@ -70,7 +70,8 @@ def standing_lines(view: ShownProposal) -> list[str]:
     elif view.outlook is not None and view.outlook.merged:
         merged = ", ".join(one_line(path, 80) for path in view.outlook.merged)
         lines.append(f"Now: it merges with your edits of {merged}")
-    lines += [f"Meets: {one_line(met.sentence, 400)}" for met in view.overlaps]
+    name = f"{view.run_id}/{view.proposal_id}"
+    lines += [f"Meets: {one_line(met.told_to(name), 400)}" for met in view.overlaps]
     return lines
 
 

@@ -119,8 +119,9 @@ def _told_of_verdict(event: e.RunEvent, view: RunView) -> str:
             named = files([choice.path for choice in part.chosen])
             return f"{short(part.task_id)} only a part is wanted: {named}"
         case e.ProposalRechecked(payload=now):
-            why = "; ".join(one_line(text, 200) for text in (now.reason, *now.meets) if text)
-            return f"{short(now.task_id)} {_FITNESS[now.fitness]}{f': {why}' if why else ''}"
+            why = f": {one_line(now.reason, 200)}" if now.reason else ""
+            met = "".join(f"; {one_line(text, 200)}" for text in now.meets)
+            return f"{short(now.task_id)} {_FITNESS[now.fitness]}{why}{met}"
         case e.ProposalUndone(payload=undone):
             return f"{short(undone.task_id)} taken back: {files(undone.files)}"
         case _:
