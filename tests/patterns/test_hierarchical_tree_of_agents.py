@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from agentcanvas.patterns.hierarchical_tree_of_agents import Gathered, Options, Split
+from agentcanvas.pattern import Ends, Size
+from agentcanvas.patterns.hierarchical_tree_of_agents import (
+    Gathered,
+    HierarchicalTree,
+    Options,
+    Split,
+)
 from tests.patterns.properties import breaches
 from tests.patterns.team import Log, Part, fails, play
+
+OWN = Options()
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("P15")]
 
@@ -54,6 +62,18 @@ async def test_more_parts_than_workers_are_done_in_turn_and_fewer_leave_some_idl
     assert [(each.to, each.text) for each in more.verbs("task")] == [("w1", "a\n\nc"), ("w2", "b")]
     fewer = await tree(root=head("a"), w1="x", w2="y")
     assert [each.to for each in fewer.verbs("task")] == ["w1"]
+
+
+@pytest.mark.req("D19")
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+async def test_a_sub_tree_has_as_many_rounds_as_the_flow_gives_the_tree(rounds: int) -> None:
+    never = head("a", gathered=Gathered("so far", "more"))
+    managers = {"m1": never, "m2": never}
+    log = await tree(managers, root=never, stage={"ends": Ends(rounds=rounds)}, w1="x", w2="y")
+    assert log.outcome.reason == f"max_rounds: {rounds}"
+    assert len(log.asked("m1")) == 2 * rounds * rounds
+    most = HierarchicalTree().most(Size(players={"manager": 1, "worker": 1}, rounds=rounds), OWN)
+    assert most.turns == rounds * (4 + rounds * (4 + 1))
 
 
 async def test_managers_split_again_each_for_workers_of_its_own() -> None:

@@ -14,10 +14,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from agentcanvas.pattern import Ask, Cast, Most, Outcome, Play, Role, Size, Stage, Work
+from agentcanvas.pattern import Ask, Cast, Ends, Most, Outcome, Play, Role, Size, Stage, Work
 from agentcanvas.patterns.forms import Positive
-
-ROOT, MANAGER, WORKER = "root", "manager", "worker"
+from agentcanvas.patterns.subtrees import MANAGER, ROOT, WORKER, below, cast_of, most_turns
 
 
 class Split(msgspec.Struct, frozen=True):
@@ -56,25 +55,24 @@ class HierarchicalTree:
     )
 
     def most(self, size: Size, options: Options) -> Most:
-        """Every split of every tree, every worker in every round of all that are above it."""
-        rounds = size.rounds or options.max_rounds
-        managers, workers = size.players.get(MANAGER, 0), size.players.get(WORKER, 1)
-        above = rounds**options.max_depth if managers else rounds
-        return Most(above * ((1 + managers) * 2 * size.typed + workers * size.task))
+        """Every split and every part, in every round of all nodes above it."""
+        rounds, depth = size.rounds or options.max_rounds, options.max_depth
+        return Most(most_turns(cast_of(size), depth, options.width, rounds=rounds, size=size))
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Rounds of splitting and gathering at one node of the tree."""
-        root, below = cast[ROOT][0], _below(cast, options)
+        root, teams = cast[ROOT][0], below(cast, options.max_depth, options.width)
         result, missing, number = "", request, 0
         most = stage.ends.rounds or options.max_rounds
+        options = msgspec.structs.replace(options, max_rounds=most)
         async for round_ in stage.rounds(most):
             number += 1
-            facts = {"request": missing, "result": result, "below": str(len(below))}
+            facts = {"request": missing, "result": result, "below": str(len(teams))}
             words = stage.words("hierarchical_tree_of_agents.split", **facts)
             split = await round_.ask_for(Split, root, words)
             if split.value is None:
                 return Outcome(f"no split: {split.reason}", done=False, result=result)
-            reports = await _hand_down(round_, split.value.parts, below, options, number)
+            reports = await _hand_down(round_, split.value.parts, teams, options, number)
             stage.keep("\n\n".join(filter(None, [result, reports])))
             facts = {"request": request, "result": result, "reports": reports}
             words = stage.words("hierarchical_tree_of_agents.gather", **facts)
@@ -88,25 +86,13 @@ class HierarchicalTree:
         return Outcome(f"max_rounds: {most}", done=False, result=result)
 
 
-def _below(cast: Cast, options: Options) -> list[Cast]:
-    """The sub-trees of a node: a manager and its share of those below, or a worker alone."""
-    managers, workers = cast.get(MANAGER, ()), cast[WORKER]
-    step = min(len(managers), len(workers), options.width)
-    if not step or options.max_depth == 1:
-        return [{WORKER: (worker,)} for worker in workers]
-    return [
-        {ROOT: (head,), MANAGER: managers[step + i :: step], WORKER: workers[i::step]}
-        for i, head in enumerate(managers[:step])
-    ]
-
-
 async def _hand_down(
-    stage: Stage, parts: Sequence[str], below: Sequence[Cast], options: Options, number: int
+    stage: Stage, parts: Sequence[str], teams: Sequence[Cast], options: Options, number: int
 ) -> str:
     """Have the parts done by those below, in turn, and say what came of each."""
-    shares = ["\n\n".join(parts[index :: len(below)]) for index in range(len(below))]
-    given = [(team, share) for team, share in zip(below, shares, strict=True) if share]
-    if ROOT not in below[0]:
+    shares = ["\n\n".join(parts[index :: len(teams)]) for index in range(len(teams))]
+    given = [(team, share) for team, share in zip(teams, shares, strict=True) if share]
+    if ROOT not in teams[0]:
         asks = [
             Ask(team[WORKER][0], share, Work(f"part-{number}-{index}", optional=True), role=WORKER)
             for index, (team, share) in enumerate(given, 1)
@@ -115,6 +101,7 @@ async def _hand_down(
         return "\n\n".join(f"{a.agent} {a.fate}: {a.text or a.reason}" for a in answers)
     params = {**msgspec.structs.asdict(options), "max_depth": options.max_depth - 1}
     tree = HierarchicalTree.id
-    plays = [Play(tree, team, share, params, name=team[ROOT][0]) for team, share in given]
+    ends = Ends(rounds=options.max_rounds)
+    plays = [Play(tree, team, share, params, ends, name=team[ROOT][0]) for team, share in given]
     played = zip(plays, await stage.play_all(plays), strict=True)
     return "\n\n".join(f"{play.name} {came.reason}: {came.result}" for play, came in played)
