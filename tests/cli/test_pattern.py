@@ -15,6 +15,7 @@ from agentcanvas.app.trust import trust_now
 from agentcanvas.cli import app
 from agentcanvas.clock import SystemClock
 from agentcanvas.errors import AgentCanvasError
+from agentcanvas.flows.axes import MaxRounds
 from agentcanvas.flows.load import load_flow
 from agentcanvas.patterns import PATTERNS
 from agentcanvas.runs import events as e
@@ -99,13 +100,42 @@ def test_a_simulation_says_what_comes_of_it_and_what_it_costs() -> None:
         (["--agents", "loud"], "is no simulated agent"),
         (["--agents", "jugde=perfect"], "Nobody plays jugde here; did you mean judge"),
         (["--players", "juge=2"], "has no role juge; did you mean judge"),
+        (["--players", "debater=1"], "needs at least 2 as debater, not 1"),
+        (["--players", "judge=2"], "needs 0 to 1 as judge, not 2"),
         (["--param", 'max_rounds="many"'], "cannot take these params"),
+        (["--param", "max_roun=2"], "has no option max_roun; did you mean max_rounds"),
+        (["--param", "keep_last_n=2"], "has no option keep_last_n; known here: max_rounds"),
     ],
 )
 def test_what_cannot_be_simulated_is_said(words: list[str], says: str) -> None:
     result = give("simulate", "debate_judge", "--runs", "2", *words)
     assert isinstance(result.exception, AgentCanvasError)
     assert says in str(result.exception)
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(("rounds", "turns"), [(1, 3), (3, 7), (5, 11)])
+def test_a_simulation_is_set_as_the_options_say(rounds: int, turns: int) -> None:
+    found = told("simulate", "debate_judge", "--runs", "2", "--param", f"max_rounds={rounds}")
+    assert found["turns"] == turns
+
+
+@pytest.mark.req("F1", "I5")
+def test_a_flow_has_the_players_and_options_that_were_asked_for(here: Path) -> None:
+    words = ["--players", "debater=4", "--param", "max_rounds=5", "--param", "seed=7"]
+    made = told("new-flow", "debate_judge", *words)
+    (interaction,) = load_flow(here / made["file"], KNOWN).interactions
+    assert [len(players) for players in interaction.roles.values()] == [4, 1]
+    assert interaction.data is not None
+    assert interaction.data.termination[0] == MaxRounds(5)
+    assert interaction.data.params == {"seed": 7}
+
+
+@pytest.mark.usefixtures("here")
+def test_a_system_node_without_a_player_is_built_in() -> None:
+    words = ["majority_vote_with_tiebreak", "--runs", "2"]
+    assert "judge" in told("simulate", *words)["players"]
+    assert "judge" not in told("simulate", *words, "--players", "judge=0")["players"]
 
 
 @pytest.mark.usefixtures("here")
@@ -122,12 +152,15 @@ def test_a_pattern_runs_without_a_flow_of_its_own(
     (tmp_path / ".agentcanvas").mkdir()
     desk, office = Desk(tmp_path, monkeypatch), FakeOffice(begin=_done)
     desk.give(
-        office, "pattern", "run", "debate_judge", "Tabs?", "--command", "my-agent", "--no-input"
+        office,
+        *("pattern", "run", "debate_judge", "Tabs?", "--command", "my-agent", "--no-input"),
+        *("--param", "max_rounds=1"),
     )
     (order,) = office.orders
     assert order.request == "Tabs?"
     assert "patternId: debate_judge" in order.flow_text
     assert order.flow_text.count("command: my-agent") == 3
+    assert "rounds: 1\n" in order.flow_text
 
 
 def _done(run: Played) -> None:

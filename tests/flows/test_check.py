@@ -525,3 +525,4 @@ def test_no_text_does_more_than_report(text: str) -> None:
 
 def test_a_slip_is_recognised_whatever_the_capitals() -> None:
     assert problem.did_you_mean("PatternID", ["patternId", "id"]) == "did you mean patternId?"
+    assert problem.did_you_mean("debat", ["debate_judge", "p2p"]) == "did you mean debate_judge?"

@@ -5,11 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from agentcanvas.app.patterns import KNOWN
 from agentcanvas.flows.axes import (
     HARD_ENDS,
+    ConsensusThreshold,
     JudgeDecision,
     MaxRounds,
     QualityGate,
+    Termination,
     TimeoutMs,
     Topology,
 )
@@ -102,6 +105,81 @@ def test_a_timeout_follows_from_the_rounds_that_are_given() -> None:
 def test_an_end_that_may_never_come_gets_the_patterns_hard_ends_beside_it() -> None:
     each = settled("data: {termination: {type: judge_decision}}")
     assert each.termination == (JudgeDecision(), MaxRounds(3), TimeoutMs(900_000))
+
+
+@pytest.mark.req("I4a")
+@pytest.mark.parametrize(
+    ("pattern", "roles", "params", "ends"),
+    [
+        (
+            "debate_judge",
+            "debater: [coder, tester], judge: planner",
+            "max_rounds: 5",
+            (MaxRounds(5), JudgeDecision(), TimeoutMs(1_500_000)),
+        ),
+        (
+            "majority_vote_with_tiebreak",
+            "evaluator: [coder, tester]",
+            "threshold: 0.9",
+            (ConsensusThreshold(0.9), MaxRounds(1)),
+        ),
+        (
+            "redteam_defender_judge",
+            "red_team: coder, defender: tester, judge: planner",
+            "pass_at: 0.95",
+            (MaxRounds(2), QualityGate("score", ">=", 0.95), TimeoutMs(600_000)),
+        ),
+        (
+            "factcheck_tool_verifier",
+            "producer: coder, verifier: tester",
+            "citations: 4",
+            (QualityGate("citations_count", ">=", 4), MaxRounds(3)),
+        ),
+        (
+            "manager_worker",
+            "manager: planner, worker: [coder]",
+            "gate: lint, max_rounds: 1",
+            (MaxRounds(1), QualityGate("lint", ">=", 1)),
+        ),
+        (
+            "debate_judge",
+            "debater: [coder, tester], judge: planner",
+            "max_rounds: none",
+            (MaxRounds(3), JudgeDecision(), TimeoutMs(900_000)),
+        ),
+    ],
+)
+def test_an_option_that_says_when_it_ends_is_that_end(
+    pattern: str, roles: str, params: str, ends: tuple[Termination, ...]
+) -> None:
+    result = with_team(
+        f"interactions:\n  - {{id: i1, patternId: {pattern}, roles: {{{roles}}}, "
+        f"data: {{params: {{{params}}}}}}}\n"
+    )
+    (each,) = settle(result.sound(), CATALOGUE)
+    assert each.termination == ends
+
+
+@pytest.mark.req("I4a")
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ("{params: {max_rounds: 1}}", 0),
+        ("{params: {max_rounds: 2}, termination: {type: max_rounds, rounds: 2}}", 0),
+        ("{params: {max_rounds: 1}, termination: {type: max_rounds, rounds: 2}}", 1),
+        ("{params: {max_rounds: 1}, termination: {type: timeout_ms, ms: 60000}}", 0),
+    ],
+)
+def test_an_option_that_an_end_overrules_is_told(data: str, told: int) -> None:
+    result = with_team(
+        "interactions:\n  - {id: i1, patternId: debate_judge, "
+        f"roles: {{debater: [coder, tester], judge: planner}}, data: {data}}}\n",
+        patterns=KNOWN,
+    )
+    assert not result.errors
+    found = [each for each in result.problems if each.rule is Rule.PARAMS]
+    assert len(found) == told
+    assert all("max_rounds has no effect beside the max_rounds" in str(each) for each in found)
 
 
 def test_an_end_that_is_given_replaces_the_default() -> None:

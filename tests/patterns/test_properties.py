@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from agentcanvas.flows.catalogue import CATALOGUE
+from agentcanvas.flows.ends import own_ends
 from agentcanvas.pattern import Answer, Ask, Pattern
 from agentcanvas.patterns import PATTERNS
 from agentcanvas.patterns.scripted import ScriptedStage
@@ -72,6 +73,18 @@ def test_a_flow_knows_of_it_what_it_declares(pattern: Pattern) -> None:
     known = CATALOGUE[pattern.id]
     declared = [(r.name, r.least, r.most, r.system, r.writes) for r in pattern.roles]
     assert declared == [(r.name, r.least, r.most, r.system, r.writes) for r in known.roles]
+
+
+@pytest.mark.req("I4a")
+@pytest.mark.parametrize("pattern", PATTERNS, ids=IDS)
+def test_an_option_that_stands_for_an_end_is_an_option_and_says_the_same_by_itself(
+    pattern: Pattern,
+) -> None:
+    info = CATALOGUE[pattern.id]
+    own = msgspec.to_builtins(pattern.options())
+    assert info.ends_as <= own.keys()
+    assert own_ends(info, own) == info.termination
+    assert {"max_rounds", "threshold", "pass_at", "citations", "gate"} & own.keys() == info.ends_as
 
 
 @pytest.mark.parametrize("id_", IDS)

@@ -13,21 +13,22 @@ from rich.text import Text
 
 from agentcanvas.app.patterns import PROMPTS, repertoire_here
 from agentcanvas.app.workspace import FOLDER
+from agentcanvas.cli.casting import Casting, casting_of, kinds_of
 from agentcanvas.cli.here import root_here
 from agentcanvas.cli.init import say_next, write_flow
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.errors import FlowError
 from agentcanvas.flows.axes import Sync
 from agentcanvas.flows.bounds import bounds
-from agentcanvas.flows.emit import lines
+from agentcanvas.flows.ends import own_ends
 from agentcanvas.flows.model import Flow
 from agentcanvas.flows.pattern_info import PatternInfo
 from agentcanvas.flows.problem import did_you_mean
-from agentcanvas.flows.subgraph import flow_of, subgraph, template
+from agentcanvas.flows.subgraph import subgraph, template
 from agentcanvas.pattern import Pattern
 from agentcanvas.runs.repertoire import Repertoire
 from agentcanvas.runs.scene import ends_of
-from agentcanvas.runs.simulation import Kind, Simulation, simulate
+from agentcanvas.runs.simulation import RIGHT, WRONG, Simulation, simulate
 
 app = typer.Typer(
     add_completion=False,
@@ -43,11 +44,15 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Name = Annotated[str, typer.Argument(metavar="ID", help="The pattern, such as debate_judge.")]
 Players = Annotated[
     list[str] | None,
-    typer.Option("--players", metavar="ROLE=N", help="How many play a role; repeatable."),
+    typer.Option(
+        "--players",
+        metavar="ROLE=N",
+        help="How many agents play a role; 0 has a system node built in. Repeatable.",
+    ),
 ]
 Params = Annotated[
     list[str] | None,
-    typer.Option("--param", metavar="KEY=VALUE", help="An option of the pattern; repeatable."),
+    typer.Option("--param", metavar="KEY=VALUE", help="An option of the pattern. Repeatable."),
 ]
 
 
@@ -118,7 +123,7 @@ def show(
         Flow(version="0.2", agents=found.agents, interactions=(found.interaction,)), here.infos
     )
     console.print(
-        f"\nAt most {most.total.turns:,} turns with {_team(info)}."
+        f"\nAt most {most.total.turns:,} turns with {Casting(info).team}."
         if most.total.turns is not None
         else "\nIts turns have no bound of their own; give it budgets."
     )
@@ -135,18 +140,23 @@ def new_flow(
     flow: Annotated[
         str | None, typer.Argument(metavar="NAME", help="The flow's name; the pattern's if none.")
     ] = None,
+    *,
+    players: Players = None,
+    param: Params = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a flow of that name.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a flow that runs a pattern, to change as you like."""
     here = _here()
     _, info = _find(here, name)
+    casting = casting_of(here, info, players, param)
     root = root_here()
-    made = write_flow(root, flow or name, _flow_text(info), force=force, patterns=here.infos)
+    text = casting.flow_text()
+    made = write_flow(root, flow or name, text, force=force, patterns=here.infos)
     if as_json:
         print(_json({"flow": made.path.stem, "file": made.shown}))
         return
-    print(f"Made {made.shown}: {subgraph(info).label} with {_team(info)}.")
+    print(f"Made {made.shown}: {casting.subgraph.label} with {casting.team}.")
     print(made.about_trust)
     say_next(root, made.path, ("flow bounds {name}", "what can it need at most?"))
 
@@ -176,17 +186,17 @@ def simulate_(
     """
     here = _here()
     pattern, info = _find(here, name)
-    cast = _cast(info, _pairs(players, "--players"))
-    kinds = _kinds(agents, cast)
-    given: dict[str, Any] = _typed_params(param)
+    casting = casting_of(here, info, players, param, engine_too=False)
+    cast, kinds = casting.cast, kinds_of(agents, casting.cast)
+    given = dict(casting.params)
     if "choices" in {each.name for each in msgspec.structs.fields(pattern.options)}:
-        given.setdefault("choices", ["answer-right", "answer-wrong"])
+        given.setdefault("choices", [RIGHT, WRONG])
     found = simulate(
         pattern,
         cast,
         kinds,
         here.options(name, given),
-        ends=ends_of(info.termination),
+        ends=ends_of(own_ends(info, given)),
         runs=runs,
         seed=seed,
         patterns=tuple(here.patterns.values()),
@@ -215,6 +225,7 @@ def run(
         ),
     ] = None,
     players: Players = None,
+    param: Params = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one event a line.")] = False,
     no_input: Annotated[
         bool, typer.Option("--no-input", help="Never ask in this terminal.")
@@ -228,11 +239,9 @@ def run(
 
     here = _here()
     _, info = _find(here, name)
-    counts = _pairs(players, "--players")
-    text = _flow_text(info, command=command, players=counts)
     run_text(
         name,
-        text,
+        casting_of(here, info, players, param).flow_text(command),
         request,
         patterns=here.infos,
         as_json=as_json,
@@ -305,75 +314,6 @@ def _end(end: dict[str, Any]) -> str:
     more = " ".join(str(value) for key, value in end.items() if key != "type")
     minutes = f" ({end['ms'] / 60_000:g} minutes)" if "ms" in end else ""
     return f"{end['type']} {more}".strip() + minutes
-
-
-def _team(info: PatternInfo) -> str:
-    found = subgraph(info)
-    return ", ".join(node.id for node in found.nodes if not node.built_in)
-
-
-def _flow_text(
-    info: PatternInfo, *, command: str | None = None, players: dict[str, int] | None = None
-) -> str:
-    plain = flow_of(info, players or {})
-    if command:
-        for agent in plain["agents"]:
-            where = agent["runtime"].get("cwdMode")
-            agent["runtime"] = {"kind": "command", "command": command}
-            if where:
-                agent["runtime"]["cwdMode"] = where
-    head = f"# {subgraph(info).label}. What each part means: agentcanvas pattern show {info.id}\n"
-    return head + lines(plain, 0) + "\n"
-
-
-def _cast(info: PatternInfo, counts: dict[str, int]) -> dict[str, tuple[str, ...]]:
-    known = [role.name for role in info.roles]
-    for role in counts:
-        if role not in known:
-            raise FlowError(f"{info.id} has no role {role}; {did_you_mean(role, known)}.")
-    found = subgraph(info, counts)
-    cast: dict[str, tuple[str, ...]] = {}
-    for node in found.nodes:
-        if not node.built_in:
-            cast[node.plays] = (*cast.get(node.plays, ()), node.id)
-    return cast
-
-
-def _kinds(words: str, cast: dict[str, tuple[str, ...]]) -> dict[str, Kind]:
-    by_role: dict[str, Kind] = {}
-    default = Kind.of("noisy:0.7")
-    for part in words.split(","):
-        role, is_named, kind = part.strip().rpartition("=")
-        if not is_named:
-            default = Kind.of(kind)
-        elif role in cast:
-            by_role[role] = Kind.of(kind)
-        else:
-            raise FlowError(f"Nobody plays {role} here; {did_you_mean(role, list(cast))}.")
-    return {agent: by_role.get(role, default) for role, who in cast.items() for agent in who}
-
-
-def _pairs(given: list[str] | None, option: str) -> dict[str, int]:
-    found = {}
-    for words in given or []:
-        role, _, count = words.partition("=")
-        if not count.isdecimal() or int(count) < 1:
-            raise typer.BadParameter(f"{option} {words}: say ROLE=N, such as evaluator=5")
-        found[role] = int(count)
-    return found
-
-
-def _typed_params(given: list[str] | None) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for words in given or []:
-        key, is_said, value = words.partition("=")
-        if not is_said:
-            raise typer.BadParameter(f"--param {words}: say KEY=VALUE, such as max_rounds=2")
-        try:
-            found[key] = json.loads(value)
-        except ValueError:
-            found[key] = value
-    return found
 
 
 # As text ------------------------------------------------------------------------------------------

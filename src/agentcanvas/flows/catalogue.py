@@ -58,6 +58,7 @@ def _pattern(
     metrics: tuple[str, ...] = (),
     in_rounds: bool = True,
     takes_tasks: bool = False,
+    ends_as: tuple[str, ...] = (),
 ) -> PatternInfo:
     topologies = topology if isinstance(topology, tuple) else (topology,)
     return PatternInfo(
@@ -72,6 +73,7 @@ def _pattern(
         metrics=metrics,
         in_rounds=in_rounds,
         takes_tasks=takes_tasks,
+        ends_as=frozenset({*ends_as, *(("max_rounds",) if in_rounds else ())}),
     )
 
 
@@ -89,6 +91,7 @@ _ALL: Final = (
         _gate("tests_passed"),
         goes_on=True,
         takes_tasks=True,
+        ends_as=("gate",),
     ),
     _pattern(
         "role_play_pair",
@@ -140,6 +143,7 @@ _ALL: Final = (
         ConsensusThreshold(0.6),
         MaxRounds(1),
         in_rounds=False,
+        ends_as=("threshold",),
     ),
     _pattern(
         "self_consistency_ensemble",
@@ -218,6 +222,7 @@ _ALL: Final = (
         _timed(2),
         needs_timeout=True,
         metrics=("score",),
+        ends_as=("pass_at",),
     ),
     _pattern(
         "factcheck_tool_verifier",
@@ -228,6 +233,7 @@ _ALL: Final = (
         MaxRounds(3),
         goes_on=True,
         metrics=("citations_count", "tool_check_pass"),
+        ends_as=("citations",),
     ),
     _pattern(
         "plan_execute_observe_reflect",

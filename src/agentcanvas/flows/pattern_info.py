@@ -90,6 +90,8 @@ class PatternInfo(Struct, frozen=True):
     """Whether it goes on while answers are still on their way, so that ``sync: async`` counts."""
     metrics: tuple[str, ...] | None = None
     """What it says itself of a gate's metrics; None: any, nobody knows."""
+    ends_as: frozenset[str] = frozenset({"max_rounds"})
+    """Options of its that say when it ends, and so stand for one of its ends."""
     in_rounds: bool = True
     """Whether a gate can be looked at when a round of it is over."""
     takes_tasks: bool = False

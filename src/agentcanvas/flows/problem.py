@@ -64,6 +64,10 @@ class Rule(StrEnum):
     REVIEW = "review"
 
 
+_WORD = 4
+_FEW = 3
+
+
 class Problem(Struct, frozen=True, omit_defaults=True):
     """A rule, the place where it is broken, and the way out; ``line`` and ``column`` start at 1."""
 
@@ -112,6 +116,10 @@ def did_you_mean(given: str, known: Iterable[str], else_: str = "") -> str:
     close = difflib.get_close_matches(given.casefold(), [n.casefold() for n in names], n=1)
     if close:
         return f"did you mean {next(n for n in names if n.casefold() == close[0])}?"
+    # A part of a long name is a name that somebody has not finished.
+    parts = [n for n in names if len(given) >= _WORD and given.casefold() in n.casefold()]
+    if 0 < len(parts) <= _FEW:
+        return f"did you mean {' or '.join(parts)}?"
     if else_ or not names:
         return else_
     shown = ", ".join(names[:12])

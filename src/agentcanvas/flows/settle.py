@@ -12,7 +12,6 @@ from typing import Any, Final
 from msgspec import Struct
 
 from agentcanvas.flows.axes import (
-    HARD_ENDS,
     Intent,
     MaxRounds,
     MessageForm,
@@ -22,9 +21,10 @@ from agentcanvas.flows.axes import (
     Topology,
     Verification,
 )
+from agentcanvas.flows.ends import settled_ends
 from agentcanvas.flows.guards import PERSON, Budgets, Check, Escalation, Land
 from agentcanvas.flows.model import EdgeData, Flow, Interaction, Observability
-from agentcanvas.flows.pattern_info import ROUND_MS, PatternInfo, Patterns
+from agentcanvas.flows.pattern_info import PatternInfo, Patterns
 
 KEEP_LAST_N: Final = 100
 RATE_LIMIT: Final = "rate_limit_per_min"
@@ -33,6 +33,20 @@ CRITIC: Final = "critic"
 CHECKERS: Final = "checkers"
 RETENTION: Final = ("keep_last_n", "keep_last_days")
 RATED: Final = frozenset({Topology.BROKER, Topology.ROUTER_TARGETED})
+OF_ANY_PATTERN: Final = frozenset(
+    {
+        "task_template",
+        "seed",
+        *RETENTION,
+        RATE_LIMIT,
+        "on_rate_limit",
+        CRITIC,
+        CHECKERS,
+        "critic_rounds",
+        "verify_metric",
+    }
+)
+"""Params that are not the pattern's but the engine's."""
 DEFAULT_ITERATIONS: Final = 3
 
 
@@ -172,7 +186,7 @@ def settle_interaction(
         topology=topology,
         message_form=message_form,
         sync=sync,
-        termination=settled_ends(said.termination, info),
+        termination=settled_ends(said.termination, info, said.params),
         intent=said.intent,
         verification=said.verification,
         critic=critic,
@@ -242,27 +256,6 @@ def said_of(each: Interaction) -> EdgeData:
 
 def _first(values: Iterable[Any]) -> Any:
     return next((value for value in values if value), None)
-
-
-def settled_ends(
-    given: tuple[Termination, ...], info: PatternInfo | None
-) -> tuple[Termination, ...]:
-    """The ends that hold: those given, or the pattern's, and a hard one among them (I4a)."""
-    defaults = info.termination if info else ()
-    ends = given or defaults
-    if not any(isinstance(end, HARD_ENDS) for end in ends):
-        ends += tuple(end for end in defaults if isinstance(end, HARD_ENDS))
-    timed = any(isinstance(end, TimeoutMs) for end in ends)
-    has_default = any(isinstance(end, TimeoutMs) for end in defaults)
-    if info and not timed and has_default and needs_timeout(info):
-        rounds = min((end.rounds for end in ends if isinstance(end, MaxRounds)), default=1)
-        ends += (TimeoutMs(ROUND_MS * rounds),)
-    return ends
-
-
-def needs_timeout(info: PatternInfo) -> bool:
-    """Whether I5 asks it for a timeout_ms: debate, critic and negotiation."""
-    return info.needs_timeout or Topology.DEBATE_JUDGE in info.topologies
 
 
 def params_needed(topology: Topology | None, given: dict[str, Any]) -> dict[str, Any]:

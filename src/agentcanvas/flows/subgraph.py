@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from agentcanvas.flows.ends import already_said
 from agentcanvas.flows.model import EdgeData, Flow, Interaction
 from agentcanvas.flows.pattern_info import PatternInfo, RoleInfo
 from agentcanvas.flows.settle import Settled, settle_interaction
@@ -44,22 +45,26 @@ class Subgraph(Struct, frozen=True, kw_only=True, rename="camel"):
     interaction: Interaction
 
 
-def subgraph(info: PatternInfo, counts: Mapping[str, int] | None = None) -> Subgraph:
+def subgraph(
+    info: PatternInfo,
+    counts: Mapping[str, int] | None = None,
+    params: Mapping[str, Any] | None = None,
+) -> Subgraph:
     """The sub-graph of a pattern, with as many agents as it takes to see how it works.
 
-    ``counts`` says for some roles how many there are to be.
+    ``counts`` says for some roles how many there are to be, ``params`` how it is set.
     """
     said = counts or {}
     nodes = tuple(node for role in info.roles for node in _nodes(role, said.get(role.name)))
     agents = tuple(_agent(info, node) for node in nodes if not node.built_in)
-    interaction = _interaction(info, nodes)
+    interaction = _interaction(info, nodes, params or {})
     settled = _settled(info, agents, interaction)
     return Subgraph(
         pattern_id=info.id,
         label=settled.label,
         nodes=nodes,
         agents=agents,
-        interaction=_spelt_out(interaction, settled),
+        interaction=_spelt_out(interaction, settled, info),
     )
 
 
@@ -73,9 +78,13 @@ def template(info: PatternInfo) -> dict[str, Any]:
     return plain
 
 
-def flow_of(info: PatternInfo, counts: Mapping[str, int] | None = None) -> dict[str, Any]:
+def flow_of(
+    info: PatternInfo,
+    counts: Mapping[str, int] | None = None,
+    params: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """A whole flow that runs the pattern, as plain data for a YAML file."""
-    found = subgraph(info, counts)
+    found = subgraph(info, counts, params)
     plain = _plain(Flow(version="0.2", agents=found.agents, interactions=(found.interaction,)))
     plain["version"] = 0.2
     for agent in plain["agents"]:
@@ -89,7 +98,9 @@ def _plain(value: Struct) -> dict[str, Any]:
 
 
 def _nodes(role: RoleInfo, said: int | None) -> list[Node]:
-    built_in = role.system and role.name not in _BY_AGENTS and said is None
+    if said == 0 and not role.system:
+        return []
+    built_in = said == 0 or (role.system and role.name not in _BY_AGENTS and said is None)
     count = said or (1 if role.most == 1 else max(role.least, _TWO))
     ends = [""] if count == 1 else [f"_{name}" for name in _letters(count)]
     return [
@@ -122,7 +133,9 @@ def _agent(info: PatternInfo, node: Node) -> Agent:
     )
 
 
-def _interaction(info: PatternInfo, nodes: tuple[Node, ...]) -> Interaction:
+def _interaction(
+    info: PatternInfo, nodes: tuple[Node, ...], params: Mapping[str, Any]
+) -> Interaction:
     by_role: dict[str, tuple[str, ...]] = {}
     for node in nodes:
         by_role[node.plays] = (*by_role.get(node.plays, ()), node.id)
@@ -130,15 +143,14 @@ def _interaction(info: PatternInfo, nodes: tuple[Node, ...]) -> Interaction:
     edges = [
         {"source": source, "target": target}
         for one, other in dict.fromkeys(ways)
-        for source in by_role[one]
-        for target in by_role[other]
+        for source in by_role.get(one, ())
+        for target in by_role.get(other, ())
         if source != target
     ]
     built_in = {node.plays for node in nodes if node.built_in}
     roles = {role: names for role, names in by_role.items() if role not in built_in}
-    return msgspec.convert(
-        {"id": "i1", "patternId": info.id, "edges": edges, "roles": roles}, Interaction
-    )
+    said = {"id": "i1", "patternId": info.id, "edges": edges, "roles": roles}
+    return msgspec.convert({**said, "data": {"params": dict(params)}}, Interaction)
 
 
 def _settled(info: PatternInfo, agents: tuple[Agent, ...], interaction: Interaction) -> Settled:
@@ -146,12 +158,13 @@ def _settled(info: PatternInfo, agents: tuple[Agent, ...], interaction: Interact
     return settle_interaction(flow, interaction, None, info)
 
 
-def _spelt_out(interaction: Interaction, settled: Settled) -> Interaction:
+def _spelt_out(interaction: Interaction, settled: Settled, info: PatternInfo) -> Interaction:
+    said = already_said(settled.termination, info)
     data = EdgeData(
         topology=settled.topology,
         message_form=settled.message_form,
         sync=settled.sync,
         termination=settled.termination,
-        params=settled.params,
+        params={name: value for name, value in settled.params.items() if name not in said},
     )
     return msgspec.structs.replace(interaction, data=data)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from agentcanvas.flows.axes import HARD_ENDS, QualityGate, TimeoutMs, Topology
+from agentcanvas.flows.ends import needs_timeout, settled_ends
 from agentcanvas.flows.guards import Check
 from agentcanvas.flows.model import Interaction
 from agentcanvas.flows.pattern_info import PatternInfo
@@ -15,10 +16,8 @@ from agentcanvas.flows.settle import (
     RATE_LIMIT,
     RATED,
     RETENTION,
-    needs_timeout,
     params_needed,
     said_of,
-    settled_ends,
 )
 
 TESTS_PASSED: Final = "tests_passed"
@@ -29,7 +28,7 @@ def ends(
 ) -> Iterator[Problem]:
     """What I5 asks for and neither the flow nor the pattern gives."""
     said = said_of(each)
-    holding = settled_ends(said.termination, info)
+    holding = settled_ends(said.termination, info, said.params)
     if not any(isinstance(end, HARD_ENDS) for end in holding):
         sentence = (
             f"what ends {each.id} may never come about" if holding else f"{each.id} has no end"

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from agentcanvas.flows.axes import Verification
+from agentcanvas.flows.ends import overruled
 from agentcanvas.flows.model import EdgeData, Interaction
 from agentcanvas.flows.order import cycle_in
 from agentcanvas.flows.pattern_info import PatternInfo, RoleInfo
@@ -19,8 +20,8 @@ from agentcanvas.flows.rules.sync import sync
 from agentcanvas.flows.settle import (
     CHECKERS,
     CRITIC,
+    OF_ANY_PATTERN,
     RATE_LIMIT,
-    RETENTION,
     bound_roles,
     parts_of,
     said_of,
@@ -29,22 +30,6 @@ from agentcanvas.flows.settle import (
 
 # What an edge may not say differently from its interaction (D21), beside params.
 _SHARED = ("topology", "termination", "intent", "verification", "sources")
-
-
-_OF_ANY_PATTERN = frozenset(
-    {
-        "task_template",
-        "seed",
-        *RETENTION,
-        RATE_LIMIT,
-        "on_rate_limit",
-        CRITIC,
-        CHECKERS,
-        "critic_rounds",
-        "verify_metric",
-    }
-)
-"""Params that are not the pattern's but the engine's."""
 _UNLIKE = "unlike anything"
 
 
@@ -203,9 +188,12 @@ def _params(pointer: str, each: Interaction, info: PatternInfo) -> Iterator[Prob
         sentence = f"{info.id} cannot take params.{name}: {what}"
         advice = f"see: agentcanvas pattern show {info.id}"
         yield Problem(Rule.PARAMS, sentence, advice, _where(pointer, each, name))
+    for name, end in overruled(said_of(each).termination, info, given):
+        sentence = f"{name} has no effect beside the {end.__struct_config__.tag} of termination"
+        yield warning(Rule.PARAMS, sentence, "say it in one place", _where(pointer, each, name))
     # Params may hold what a flow keeps there for itself, so only a slip of the pen is told.
-    for name in sorted(said_of(each).params.keys() - fields - _OF_ANY_PATTERN):
-        advice = did_you_mean(name, fields | _OF_ANY_PATTERN, _UNLIKE)
+    for name in sorted(said_of(each).params.keys() - fields - OF_ANY_PATTERN):
+        advice = did_you_mean(name, fields | OF_ANY_PATTERN, _UNLIKE)
         if advice is not _UNLIKE:
             sentence = f"{name} is no option of {info.id} and has no effect"
             yield warning(Rule.PARAMS, sentence, advice, _where(pointer, each, name))
