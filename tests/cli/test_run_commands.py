@@ -319,6 +319,13 @@ def test_undo_says_what_it_takes_back_before_it_does(
     ]
 
 
+def test_undo_without_a_run_takes_the_newest_that_landed_something(desk: Desk) -> None:
+    newer = Played("run_20260301_111500")
+    office = FakeOffice(done(), fake.propose(newer))
+    result = desk.give(office, "undo", "--yes")
+    assert (result.exit_code, office.calls) == (0, [f"undo {RUN} all"])
+
+
 def test_undo_without_a_terminal_wants_to_hear_that_it_is_meant(desk: Desk) -> None:
     office = FakeOffice(done())
     result = desk.give(office, "undo")

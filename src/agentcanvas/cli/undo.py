@@ -11,7 +11,7 @@ from agentcanvas.cli.live.clean import clean
 from agentcanvas.cli.live.following import ExitCode
 from agentcanvas.cli.live.terminal import Terminal, console_here, is_interactive
 from agentcanvas.cli.live.words import files, quoted, short
-from agentcanvas.cli.offices import at_office, matching, misused, the_run
+from agentcanvas.cli.offices import at_office, matching, misused, pick
 from agentcanvas.errors import ValidationError
 from agentcanvas.flows.problem import did_you_mean
 from agentcanvas.runs.office import Office, UndoneTask
@@ -24,7 +24,9 @@ app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 def undo(
     run: Annotated[
         str | None,
-        typer.Argument(help="The run, or a part of its id; the newest if not given."),
+        typer.Argument(
+            help="The run, or a part of its id; the newest that landed something if not given."
+        ),
     ] = None,
     task: Annotated[
         str | None, typer.Argument(help="One task of it; all that landed if not given.")
@@ -53,13 +55,15 @@ def undo(
 
 
 async def _meant(office: Office, run: str | None, task: str | None) -> tuple[str, str | None]:
-    """One word may be a run, or a task of the newest one."""
+    """One word may be a run, or a task of the newest one that landed something."""
     found = await office.runs()
-    if run is not None and task is None and not matching(found, run):
-        newest = await the_run(office)
-        if run in (await office.state(newest.run_id)).tasks:
-            return newest.run_id, run
-    return (await the_run(office, run)).run_id, task
+    newest = pick([each for each in found if each.applied] or found, None)
+    if run is None:
+        return newest.run_id, task
+    is_task = task is None and not matching(found, run)
+    if is_task and run in (await office.state(newest.run_id)).tasks:
+        return newest.run_id, run
+    return pick(found, run).run_id, task
 
 
 def _landed(state: RunState, task_id: str | None) -> list[TaskState]:
