@@ -391,13 +391,26 @@ async def test_a_split_index_and_an_old_index_version_are_taken(ready: Scene) ->
     assert git(ready.workspace, "status", "--porcelain") == ""
 
 
-@pytest.mark.parametrize("name", ["TEXT.txt", "Gone/other.txt", "KEEP.TXT/below"])
-async def test_a_new_name_that_clashes_on_a_case_insensitive_disk_is_refused(
-    tmp_path: Path, name: str
+@pytest.mark.parametrize(
+    ("name", "committed"),
+    [
+        ("TEXT.txt", "text.txt"),
+        ("Gone/other.txt", "gone/deep/old.txt"),
+        ("KEEP.TXT/below", "keep.txt"),
+    ],
+)
+async def test_a_new_name_that_clashes_with_what_is_only_in_the_commit_is_refused(
+    tmp_path: Path, name: str, committed: str
 ) -> None:
-    ready = repository(tmp_path, BEFORE, {**BEFORE, name: "new\n"})
+    """The user deleted the other one before the run, and has not committed that."""
+    here = {path: content for path, content in BEFORE.items() if path != committed}
+    ready = repository(tmp_path, BEFORE, AFTER)
+    (ready.workspace / committed).unlink()
+    base = write_files(tmp_path / "edited", here)
+    patch = diff(tmp_path / "named", here, {**here, name: "new\n"})
     for way in (COMMIT, BRANCH):
-        await refused(ready, ApplyConflict, "on a case-insensitive disk", way)
+        edited = Scene(ready.workspace, base, patch)
+        await refused(edited, ApplyConflict, "on a case-insensitive disk", way)
 
 
 async def test_a_submodule_is_never_entered(tmp_path: Path) -> None:

@@ -101,6 +101,10 @@ REFUSED: dict[str, tuple[Plant, BreachKind]] = {
         lambda work: ((work / "New").write_text("1"), (work / "new").write_text("2")),
         BreachKind.NAME_CLASH,
     ),
+    "a name that clashes with one that is there": (
+        lambda work: write_files(work, {"SRC/b.py": "b\n"}),
+        BreachKind.NAME_CLASH,
+    ),
     "a name that is not text": (
         lambda work: Path(os.fsdecode(os.fsencode(work) + b"/caf\xe9")).write_text("x"),
         BreachKind.BAD_NAME,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from agentcanvas.proposals.policy import BreachKind, Policy, clashes, fold, link_breach
+from agentcanvas.proposals.policy import BreachKind, Policy, files_as_folders, fold, link_breach
 from agentcanvas.proposals.scope import within
 
 pytestmark = pytest.mark.req("S6", "S8")
@@ -200,11 +200,9 @@ def test_a_link_that_passes_leads_nowhere_outside_on_a_real_disk(
     assert end.is_relative_to(root)
 
 
-def test_names_that_cannot_stand_beside_each_other_are_found() -> None:
-    names = [b"README", b"readme", b"x", b"x/y", b"z/a", b"z/b", b"a::b", b"a::c"]
-    names += ["e\u0301".encode(), "\u00e9".encode()]
-    assert {(breach.kind, breach.path) for breach in clashes(names)} == {
-        (BreachKind.NAME_CLASH, "readme"),
-        (BreachKind.NAME_CLASH, "\u00e9"),
+def test_what_stands_below_a_file_is_found_however_it_is_spelt() -> None:
+    names = [b"x", b"x/y", b"Menu", b"MENU/y", b"z/a", b"z/b", b"xy/z"]
+    assert {(breach.kind, breach.path) for breach in files_as_folders(names)} == {
         (BreachKind.FILE_AND_FOLDER, "x/y"),
+        (BreachKind.FILE_AND_FOLDER, "MENU/y"),
     }

@@ -22,7 +22,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-OUT = dict(argument.split("=", 1) for argument in sys.argv[1:])
+OUT = dict(argument.split("=", 1) for argument in sys.argv[1:] if "=" in argument)
 
 
 def attach() -> None:

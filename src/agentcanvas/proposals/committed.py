@@ -6,13 +6,12 @@ Whatever speaks against it is named by path, and nothing has been touched then.
 from __future__ import annotations
 
 import os
-import unicodedata
 from typing import TYPE_CHECKING, Final
 
 from agentcanvas.errors import ApplyConflict
 from agentcanvas.proposals.merge import ConflictKind
-from agentcanvas.proposals.policy import show
-from agentcanvas.proposals.tree import Entry, Mode, ObstacleError
+from agentcanvas.proposals.policy import forgetful, show
+from agentcanvas.proposals.tree import Entry, Mode, ObstacleError, folders_above
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -42,17 +41,11 @@ class CommittedTree:
         self._listed = listed
         self._prefix = prefix
         self._contents = contents
-        self._folders = {
-            b"/".join(parts[:depth])
-            for parts in (path.split(b"/") for path in listed)
-            for depth in range(1, len(parts))
-        }
+        self._folders = {folder for path in listed for folder in folders_above(path)}
 
     def look(self, path: bytes) -> Entry | None:
         whole = self._prefix + path
-        parts = whole.split(b"/")
-        for depth in range(1, len(parts)):
-            above = b"/".join(parts[:depth])
+        for above in folders_above(whole):
             if above in self._listed:
                 what = _what(self._listed[above][0])
                 raise ObstacleError(above[len(self._prefix) :], what, on_the_way=True)
@@ -94,12 +87,12 @@ def refuse_clashes(planned: Plan, listed: Mapping[bytes, Listed], prefix: bytes)
     if not made:
         return
     gone = {prefix + write.path for write in planned.writes if write.new is None}
-    there = {_forgetful(part): part for part in _steps(listed.keys() - gone)}
+    there = {forgetful(part): part for part in _steps(listed.keys() - gone)}
     told = {}
     for path in made:
         for part in _steps([path]):
-            if there.get(_forgetful(part), part) != part:
-                other = show(there[_forgetful(part)])
+            if there.get(forgetful(part), part) != part:
+                other = show(there[forgetful(part)])
                 told[show(path[len(prefix) :])] = f"is {other} on a case-insensitive disk"
     if told:
         listing = "; ".join(f"{path} {why}" for path, why in told.items())
@@ -130,12 +123,4 @@ def refuse_staged(
 
 def _steps(paths: Iterable[bytes]) -> set[bytes]:
     """The paths and all folders above them."""
-    return {
-        b"/".join(parts[:depth])
-        for parts in (path.split(b"/") for path in paths)
-        for depth in range(1, len(parts) + 1)
-    }
-
-
-def _forgetful(path: bytes) -> str:
-    return unicodedata.normalize("NFC", show(path)).casefold()
+    return {step for path in paths for step in (*folders_above(path), path)}

@@ -12,8 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agentcanvas.errors import ScopeViolation, UnsafePatch
+from agentcanvas.proposals.neighbours import clashes
 from agentcanvas.proposals.outline import FileSection, NotPlainError, read_outline, stands_for
-from agentcanvas.proposals.policy import Breach, BreachKind, Policy, clashes, link_breach, show
+from agentcanvas.proposals.policy import (
+    Breach,
+    BreachKind,
+    Policy,
+    files_as_folders,
+    link_breach,
+    show,
+)
 from agentcanvas.proposals.quarantine import Quarantine, last_words
 from agentcanvas.proposals.tree import Entry, Mode, ObstacleError, Source
 from agentcanvas.protocol.records import ChangedFile, ChangeStatus
@@ -136,7 +144,9 @@ class _Inspector:
         _refuse_if_any(_broken_promises(promised, ids_after))
         after = self._read_result(touched, ids_after)
         _refuse_if_any(self._escaping_links(touched, after))
-        _refuse_if_any(clashes(ids_after))
+        _refuse_if_any(files_as_folders(ids_after))
+        new, gone = after.keys() - before.keys(), frozenset(touched) - after.keys()
+        _refuse_if_any(clashes(new, self.base, gone))
         if not touched:
             raise _whole(BreachKind.NO_CHANGE, "the patch changes nothing")
         return tuple(Change(path, before.get(path), after.get(path)) for path in touched)

@@ -149,25 +149,20 @@ def _below(path: str, folder: str) -> bool:
     return folder in {"", "."} or path.startswith(folder + "/")
 
 
-def clashes(paths: Iterable[bytes]) -> Iterator[Breach]:
-    """Paths that cannot stand beside each other on every disk, or are file and folder at once.
-
-    ``paths`` are those that exist after the change.
-    """
-    seen: dict[str, bytes] = {}
-    for raw in sorted(paths):
-        key = unicodedata.normalize("NFC", show(raw)).casefold()
-        if (other := seen.get(key)) is not None and other != raw:
-            detail = f"is the same as {show(other)} on a case-insensitive disk"
-            yield Breach(BreachKind.NAME_CLASH, show(raw), detail)
-            continue
-        seen[key] = raw
-    for key, raw in seen.items():
+def files_as_folders(paths: Iterable[bytes]) -> Iterator[Breach]:
+    """Paths that stand below another one, which is a file; all exist after the change."""
+    files = {forgetful(raw): raw for raw in sorted(paths)}
+    for key, raw in files.items():
         parts = key.split("/")
         above = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
-        if folder := next((name for name in above if name in seen), None):
-            detail = f"needs {show(seen[folder])} to be a folder, which is a file here"
+        if folder := next((name for name in above if name in files), None):
+            detail = f"needs {show(files[folder])} to be a folder, which is a file here"
             yield Breach(BreachKind.FILE_AND_FOLDER, show(raw), detail)
+
+
+def forgetful(name: bytes) -> str:
+    """A name or path as a disk understands it that ignores case and ways to write an accent."""
+    return unicodedata.normalize("NFC", show(name)).casefold()
 
 
 def link_breach(

@@ -60,6 +60,10 @@ class Source(Protocol):
 
     def readlink(self, path: bytes) -> bytes | None: ...
 
+    def names(self, folder: bytes) -> list[bytes]: ...
+
+    def holds_only(self, folder: bytes, paths: Container[bytes]) -> bool: ...
+
 
 class Place(Protocol):
     """Where changes are to land: a workspace, or what a commit holds."""
@@ -102,6 +106,17 @@ class Tree:
         except (ObstacleError, OSError):
             return None
 
+    def names(self, folder: bytes) -> list[bytes]:
+        """What is in a folder, which ends in a slash or is the top; nothing if it is none."""
+        try:
+            with self.parent(folder) as fd:
+                if fd is None:
+                    return []
+                with os.scandir(fd) as entries:
+                    return [os.fsencode(entry.name) for entry in entries]
+        except ObstacleError:
+            return []
+
     @contextmanager
     def parent(self, path: bytes, *, make: bool = False) -> Iterator[int | None]:
         """A descriptor of the folder that holds ``path``; None if it is missing and not made."""
@@ -122,8 +137,7 @@ class Tree:
 
     def missing_folders(self, path: bytes) -> list[bytes]:
         """The folders above ``path`` that do not exist yet, outermost first."""
-        parts = path.split(b"/")[:-1]
-        above = [b"/".join(parts[: depth + 1]) for depth in range(len(parts))]
+        above = folders_above(path)
         for index, folder in enumerate(above):
             try:
                 with self.parent(folder + b"/") as fd:
@@ -170,6 +184,12 @@ class Tree:
         except ObstacleError:
             return False
         return True
+
+
+def folders_above(path: bytes) -> list[bytes]:
+    """The folders on the way to a path, outermost first."""
+    parts = path.split(b"/")
+    return [b"/".join(parts[:depth]) for depth in range(1, len(parts))]
 
 
 def _step(fd: int, part: bytes, walked: bytes, *, make: bool) -> int | None:

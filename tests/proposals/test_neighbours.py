@@ -1,0 +1,87 @@
+"""A new name fits beside what is there also on a disk that ignores case."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentcanvas.errors import UnsafePatch
+from agentcanvas.proposals.apply import Landing
+from agentcanvas.proposals.neighbours import clashes
+from agentcanvas.proposals.policy import BreachKind
+from agentcanvas.proposals.tree import Tree
+from tests.proposals.workspaces import Files, scene, shot, write_files
+
+pytestmark = pytest.mark.req("S6")
+
+BEFORE: Files = {
+    "README.md": "r\n",
+    "src/app.py": "a\n",
+    "src/deep/one": "1\n",
+    "caf\u00e9/menu": "m\n",
+    "Makefile": "both\n",
+    "makefile": "are there\n",
+}
+CLASHES = {
+    "a file beside a file": ({"readme.md": "x"}, "readme.md", "README.md"),
+    "a file beside a folder": ({"SRC": "x"}, "SRC", "src"),
+    "a folder beside a file": ({"Readme.md/x": "x"}, "Readme.md/x", "README.md"),
+    "a folder beside a folder": ({"Src/app2.py": "x"}, "Src/app2.py", "src"),
+    "deep below": ({"src/Deep/two": "x"}, "src/Deep/two", "src/deep"),
+    "an accent written in two ways": ({"cafe\u0301/x": "x"}, "cafe\u0301/x", "caf\u00e9"),
+    "letters that fold to others": ({"stra\u00dfe": "x", "STRASSE": "x"}, "stra\u00dfe", "STRASSE"),
+    "two new folders": ({"new/x": "x", "New/y": "y"}, "new/x", "New"),
+    "beside two that are there": ({"MAKEFILE": "x"}, "MAKEFILE", "Makefile"),
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("case", CLASHES)
+async def test_a_new_name_that_differs_in_case_only_is_refused_and_nothing_lands(
+    tmp_path: Path, case: str
+) -> None:
+    new, path, other = CLASHES[case]
+    ready = scene(tmp_path, BEFORE, {**BEFORE, **new})
+    before = shot(ready.workspace)
+    landing = Landing(ready.workspace)
+    (breach,) = (await landing.check(ready.patch, ready.base)).breaches
+    assert (breach.kind, breach.path) == (BreachKind.NAME_CLASH, path)
+    assert breach.detail == f"is the same as {other} on a case-insensitive disk"
+    with pytest.raises(UnsafePatch, match="case-insensitive disk"):
+        await landing.apply("p1", ready.patch, ready.base)
+    assert shot(ready.workspace) == before
+
+
+FITTING: dict[str, Files] = {
+    "a file that changes its case": {"README.md": "", "readme.md": "r\n"},
+    "a folder that changes its case": {
+        "src/app.py": "",
+        "src/deep/one": "",
+        "Src/app.py": "a\n",
+        "Src/deep/one": "1\n",
+    },
+    "a file in the place of a folder, in capitals": {
+        "src/app.py": "",
+        "src/deep/one": "",
+        "SRC": "x\n",
+    },
+    "edits of two that are there": {"Makefile": "m\n", "makefile": "n\n"},
+    "more in a folder that is there": {"src/deep/two": "2\n", "src/ap": "x\n"},
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("case", FITTING)
+async def test_what_leaves_one_name_of_each_spelling_lands(tmp_path: Path, case: str) -> None:
+    after = {path: text for path, text in {**BEFORE, **FITTING[case]}.items() if text}
+    ready = scene(tmp_path, BEFORE, after)
+    await Landing(ready.workspace).apply("p1", ready.patch, ready.base)
+    assert shot(ready.workspace) == shot(write_files(tmp_path / "expected", after))
+
+
+def test_what_stays_of_a_folder_counts_though_most_of_it_goes(tmp_path: Path) -> None:
+    with Tree(write_files(tmp_path / "base", BEFORE)) as base:
+        found = list(clashes([b"Src/app.py"], base, gone={b"src/app.py"}))
+        assert [breach.path for breach in found] == ["Src/app.py"]
+        assert list(clashes([b"Src/app.py"], base, gone={b"src/app.py", b"src/deep/one"})) == []
