@@ -68,6 +68,14 @@ def test_a_run_or_a_task_shows_the_diff_and_how_to_decide(desk: Desk, words: lis
     assert f"Decide: agentcanvas review {RUN} task-1" in result.stdout
 
 
+def test_whoever_is_not_asked_is_not_told_to_decide(desk: Desk) -> None:
+    played = propose(Played())
+    played.asks.clear()
+    result = desk.give(FakeOffice(played), "proposals", "task-1")
+    assert "in review" in result.stdout
+    assert "Decide" not in result.stdout
+
+
 def test_a_task_is_shown_also_when_it_is_decided(desk: Desk) -> None:
     result = desk.give(FakeOffice(finished(Played())), "proposals", "task-1")
     assert "src/parser.py" in result.stdout

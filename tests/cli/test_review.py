@@ -138,6 +138,7 @@ def test_wrong_usage_ends_with_2_before_anything_is_answered(
     [
         (["task-9", "--apply"], "did you mean task-1?"),
         ([RUN, "task-9", "--apply"], f"task-9 does not wait for you in {RUN}"),
+        ([RUN, "nothing-like-it", "--apply"], "known here: task-1"),
         (["run_2019", "task-1", "--apply"], "called run_2019"),
     ],
 )

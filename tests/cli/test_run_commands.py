@@ -326,11 +326,15 @@ def test_undo_without_a_run_takes_the_newest_that_landed_something(desk: Desk) -
     assert (result.exit_code, office.calls) == (0, [f"undo {RUN} all"])
 
 
-def test_undo_without_a_terminal_wants_to_hear_that_it_is_meant(desk: Desk) -> None:
+@pytest.mark.parametrize("words", [[], [RUN], [RUN, "task-1"]], ids=" ".join)
+def test_undo_without_a_terminal_wants_to_hear_that_just_this_is_meant(
+    desk: Desk, words: list[str]
+) -> None:
     office = FakeOffice(done())
-    result = desk.give(office, "undo")
+    result = desk.give(office, "undo", *words)
     assert (result.exit_code, office.calls) == (2, [])
-    assert "--yes" in result.stderr
+    again = " ".join(["agentcanvas undo", *words, "--yes"])
+    assert result.stderr.strip().endswith(f"Say that you mean it: {again}")
 
 
 def test_what_cannot_be_taken_back_is_refused_by_name(desk: Desk) -> None:

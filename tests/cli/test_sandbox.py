@@ -73,6 +73,14 @@ def test_a_sandbox_of_the_workspace_as_it_is_is_made_and_its_folders_are_said(
     )
     assert status.stdout == b" M src/app.py\n"
     assert "3 files as they are now, g0 of run_" in said.stdout
+    assert said.stdout.endswith("as a patch: agentcanvas sandbox diff\n")
+
+
+def test_a_pattern_that_takes_nothing_is_told(desk: Desk, workspace: Path) -> None:
+    said = given(desk, "make", "--only", "src/**", "--only", "scr/**/*.py")
+    assert "1 files as they are now" in said.stdout
+    assert "There is nothing to take for 'scr/**/*.py'" in said.stdout
+    assert "'src/**'" not in said.stdout
 
 
 def test_run_and_agent_are_as_named_and_a_changed_workspace_is_a_new_generation(
@@ -206,6 +214,32 @@ def test_a_sandbox_made_by_hand_stays_while_there_is_work_in_it(
     assert runs_on_disk(workspace) == []
 
 
+def test_work_in_a_sandbox_made_by_hand_goes_when_it_is_discarded_by_name(
+    desk: Desk, workspace: Path
+) -> None:
+    kept, gone = (folder_of(given(desk, "make"), "work") for _ in range(2))
+    for work in (kept, gone):
+        (work / "README.md").write_text("my own\n")
+    run = gone.parents[1].name
+    assert f"--discard {run}" in given(desk, "clean").stdout
+    assert gone.exists()
+    said = given(desk, "clean", "--discard", run)
+    assert re.search(rf"goes   {run} ", said.stdout)
+    assert runs_on_disk(workspace) == [kept.parents[1].name]
+    assert (kept / "README.md").read_text() == "my own\n"
+
+
+def test_only_what_was_made_by_hand_is_discarded(desk: Desk, workspace: Path) -> None:
+    root = make_run(workspace, RUN)
+    waiting = fake.propose(Played(RUN))
+    said = given(desk, "clean", "--discard", RUN, runs=[waiting])
+    assert said.exit_code == 1
+    assert f"{RUN} was not made by hand" in said.stderr
+    assert (root / "work/README.md").exists()
+    unknown = given(desk, "clean", "--discard", "run_20260219_999999")
+    assert (unknown.exit_code, f"did you mean {RUN}?" in unknown.stderr) == (1, True)
+
+
 @pytest.mark.parametrize("words", [["--keep", "-1"], ["--keep", "1", "--all"], ["--keep", "x"]])
 def test_wrong_usage_ends_with_2(desk: Desk, workspace: Path, words: list[str]) -> None:
     assert given(desk, "clean", *words).exit_code == 2
@@ -218,6 +252,10 @@ def test_a_folder_that_is_no_workspace_has_nothing_to_clean(
     assert not os.path.lexists(tmp_path / ".agentcanvas")
     assert "nothing to clean up" in given(bare, "clean").stdout
     assert not os.path.lexists(tmp_path / ".agentcanvas")
+
+
+def test_an_empty_list_says_how_to_make_one(desk: Desk, workspace: Path) -> None:
+    assert "make one with: agentcanvas sandbox make" in given(desk, "list").stdout
 
 
 def test_the_list_says_what_sandboxes_take_with_the_largest_folders(

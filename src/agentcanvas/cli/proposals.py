@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Annotated
 
 import msgspec
@@ -15,6 +15,7 @@ from agentcanvas.cli.live.diff import coloured, counted
 from agentcanvas.cli.live.following import ExitCode
 from agentcanvas.cli.live.jsonl import one_json
 from agentcanvas.cli.live.terminal import console_here
+from agentcanvas.cli.live.view import REVIEW
 from agentcanvas.cli.live.words import TASK_STYLES, TASK_WORDS, count, quoted, short
 from agentcanvas.cli.offices import at_office, matching, misused, the_run
 from agentcanvas.errors import NotFound, ProposalMalformed, ValidationError
@@ -44,6 +45,11 @@ class _Proposed(msgspec.Struct, frozen=True, rename="camel"):
     @property
     def name(self) -> str:
         return f"{self.run_id}/{self.task.task_id}"
+
+    @property
+    def scope(self) -> str:
+        """Of the question to a person, if it is put to one."""
+        return f"{REVIEW}{self.task.task_id}"
 
     def notes(self) -> tuple[SecretFinding | RunNote, ...]:
         """What to look at twice; a patch that cannot be read is refused elsewhere, with words."""
@@ -117,7 +123,9 @@ def proposals(
         elif run is None and not stat:
             _print_list(wanted, empty=NONE if all_ else NONE_WAITS)
         else:
-            _print_changes(wanted, stat=stat, empty=NONE if all_ else NONE_WAITS)
+            asked = {(ask.run_id, ask.scope) for ask in await office.asks()}
+            mine = {each.name for each in wanted if (each.run_id, each.scope) in asked}
+            _print_changes(wanted, mine, stat=stat, empty=NONE if all_ else NONE_WAITS)
         return ExitCode.DONE
 
     at_office(work)
@@ -188,7 +196,10 @@ def _print_list(found: Sequence[_Proposed], *, empty: str) -> None:
         console.print(Text(f"! {one_line(met.sentence, 400)}", style="yellow"), soft_wrap=True)
 
 
-def _print_changes(found: Sequence[_Proposed], *, stat: bool, empty: str) -> None:
+def _print_changes(
+    found: Sequence[_Proposed], mine: Collection[str], *, stat: bool, empty: str
+) -> None:
+    """The changes themselves; of ``mine`` it is said how to decide about them."""
     if not found:
         print(empty)
         return
@@ -201,7 +212,7 @@ def _print_changes(found: Sequence[_Proposed], *, stat: bool, empty: str) -> Non
         console.print(_stat(each) if stat else coloured(each.patch))
         for note in each.notes():
             console.print(Text(f"! {one_line(note.sentence, 400)}", style="yellow"), soft_wrap=True)
-        if each.task.status is TaskStatus.IN_REVIEW:
+        if each.name in mine:
             console.print(
                 f"Decide: agentcanvas review {quoted(each.run_id)} {quoted(each.task.task_id)}",
                 soft_wrap=True,

@@ -247,7 +247,8 @@ async def _waiting(office: Office, run: str | None, task: str | None) -> list[Pe
         return of_run
     found = _about(of_run, task)
     if not found:
-        advice = did_you_mean(task, map(task_of, of_run), "nothing waits in this run")
+        nothing = "" if of_run else "nothing waits in this run"
+        advice = did_you_mean(task, map(task_of, of_run), nothing)
         raise ValidationError(f"{task} does not wait for you in {chosen.run_id}; {advice}")
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -19,9 +19,18 @@ from agentcanvas.cli.live.words import short
 from agentcanvas.cli.offices import at_office, finish, misused
 from agentcanvas.clock import SystemClock
 from agentcanvas.errors import ValidationError
+from agentcanvas.flows.problem import did_you_mean
 from agentcanvas.runs.housekeeping import drop_images
 from agentcanvas.runs.office import Office
-from agentcanvas.sandbox.cleanup import NOTHING, USUAL, Keep, Plan, clean_up, plan_cleanup
+from agentcanvas.sandbox.cleanup import (
+    NOTHING,
+    USUAL,
+    Keep,
+    Plan,
+    Standing,
+    clean_up,
+    plan_cleanup,
+)
 from agentcanvas.sandbox.confinements.unconfined import Unconfined
 from agentcanvas.sandbox.diff import make_patch
 from agentcanvas.sandbox.disk import FolderUse, disk_use, in_words, runs_on_disk
@@ -92,6 +101,7 @@ def make(
             print(f"  {name:<9} {folder}")
         for note in (*base.notes, *provided.notes):
             print(f"  {one_line(note)}")
+        print("What you change in work, as a patch: agentcanvas sandbox diff")
         return ExitCode.DONE
 
     finish(work)
@@ -168,6 +178,9 @@ def list_() -> None:
 
     async def work() -> int:
         use = await disk_use(root)
+        if not use.bytes:
+            print("There are no sandboxes; make one with: agentcanvas sandbox make")
+            return ExitCode.DONE
         for run in use.runs:
             print(f"{short(run.run_id)}  {in_words(run.bytes):>9}  {_largest(run.largest)}")
         for size, what in (
@@ -201,6 +214,15 @@ def clean(
     everything: Annotated[
         bool, typer.Option("--all", help="Keep nothing that is settled.")
     ] = False,
+    discard: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--discard",
+            metavar="RUN",
+            help="Remove what `sandbox make` made, and the work in it.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Remove the sandboxes of old runs, and say first what goes and what that frees.
 
@@ -218,9 +240,13 @@ def clean(
         return
 
     async def work(office: Office) -> int:
-        plan = await plan_cleanup(root, await standings(office, root), policy)
+        stand = await standings(office, root)
+        unwanted = _by_hand(discard or (), runs_on_disk(root), stand)
+        settled = stand | dict.fromkeys(unwanted, Standing.SETTLED)
+        plan = await plan_cleanup(root, settled, policy, discard=unwanted)
         images = await images_going(office, root, plan)
         _announce(plan, sum(images.values()), dry_run=dry_run)
+        _tell_of_discarding(plan, stand)
         if not dry_run and plan.frees:
             await clean_up(root, plan)
         if not dry_run:
@@ -228,6 +254,26 @@ def clean(
         return ExitCode.DONE
 
     at_office(work)
+
+
+def _by_hand(named: Sequence[str], there: Sequence[str], known: Collection[str]) -> frozenset[str]:
+    """The runs to discard: a run of the engine is judged, not thrown away."""
+    for run in named:
+        if run in known:
+            raise ValidationError(f"{run} was not made by hand; see: agentcanvas proposals {run}")
+        if run not in there:
+            advice = did_you_mean(
+                run, set(there).difference(known), "see: agentcanvas sandbox list"
+            )
+            raise ValidationError(f"There is no sandbox in {one_line(run)}; {advice}")
+    return frozenset(named)
+
+
+def _tell_of_discarding(plan: Plan, known: Collection[str]) -> None:
+    by_hand = [run.run_id for run in plan.staying if run.reason and run.run_id not in known]
+    if by_hand:
+        words = " ".join(f"--discard {run}" for run in by_hand)
+        print(f"If that work is not wanted: agentcanvas sandbox clean {words}")
 
 
 def _announce(plan: Plan, images: int, *, dry_run: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -46,7 +47,7 @@ def undo(
         print(f"This takes back what {quoted(run_id)} landed, the latest first:")
         for each in reversed(landed):
             print(f"  {short(each.task_id)}  {files(each.files)}")
-        if not yes and not await _confirmed():
+        if not yes and not await _confirmed([word for word in (run, task) if word]):
             print("Nothing was taken back.")
             return ExitCode.DONE
         return _say(await office.undo(run_id, task_id))
@@ -79,13 +80,14 @@ def _landed(state: RunState, task_id: str | None) -> list[TaskState]:
     return chosen
 
 
-async def _confirmed() -> bool:
+async def _confirmed(typed: Sequence[str]) -> bool:
     if not is_interactive():
-        raise misused("Say that you mean it: agentcanvas undo --yes")
+        words = " ".join(["agentcanvas undo", *map(quoted, typed), "--yes"])
+        raise misused(f"Say that you mean it: {words}")
     terminal = Terminal(console_here())
     terminal.forget_what_was_typed()
-    typed = await terminal.line("Take this back? (y/N)")
-    return typed is not None and typed.lower() in ("y", "yes")
+    answer = await terminal.line("Take this back? (y/N)")
+    return answer is not None and answer.lower() in ("y", "yes")
 
 
 def _say(undone: tuple[UndoneTask, ...]) -> int:

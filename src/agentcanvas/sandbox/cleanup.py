@@ -9,7 +9,7 @@ Who may decide what is settled is above this layer; it is told by ``standings``.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from enum import StrEnum
 from functools import partial
@@ -87,12 +87,17 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 async def plan_cleanup(
-    workspace: Path, standings: Mapping[str, Standing], keep: Keep = USUAL
+    workspace: Path,
+    standings: Mapping[str, Standing],
+    keep: Keep = USUAL,
+    *,
+    discard: Collection[str] = (),
 ) -> Plan:
     """Say what would go. A run that is not in ``standings`` is open if its sandboxes have changes.
 
     The newest runs count whether they are settled or not; of the rest, and of as many more as it
-    takes to come within the bytes, only the settled ones go, the oldest first.
+    takes to come within the bytes, only the settled ones go, the oldest first. What somebody wants
+    to ``discard`` goes whatever its age, if it is settled.
     """
     held = {
         run_id: reason
@@ -103,7 +108,8 @@ async def plan_cleanup(
     # Counted last is freed first: a file that two runs have is freed with the one that goes last.
     order = sorted(newest_first, key=lambda run_id: run_id not in held)
     use = await disk_use(workspace, order)
-    return _planned(use, held, set(newest_first[: keep.runs]), keep.bytes)
+    kept = set(newest_first[: keep.runs]).difference(discard)
+    return _planned(use, held, kept, keep.bytes)
 
 
 def _planned(use: DiskUse, held: Mapping[str, str], newest: set[str], most: int) -> Plan:

@@ -100,7 +100,7 @@ def select(workspace: Path, choice: Choice = EVERYTHING) -> Selection:
     found = find_dependencies(workspace, stamps, listing.tracked)
     _drop_dependencies(stamps, {each.path for each in found})
     if choice.only:
-        stamps = {path: stamp for path, stamp in stamps.items() if covered(path, choice.only)}
+        stamps = _narrowed(stamps, choice.only, notes)
     stamps |= _brought(workspace, choice.bring, stamps, {each.path for each in found}, notes)
     stamps |= _included(workspace, choice.include, notes)
     stamps = _without_clashes(workspace, stamps, notes)
@@ -228,6 +228,14 @@ def _drop_dependencies(stamps: Manifest, folders: Collection[bytes]) -> None:
     below = tuple(folder + b"/" for folder in folders)
     for path in [path for path in stamps if path.startswith(below) or path in folders]:
         del stamps[path]
+
+
+def _narrowed(stamps: Manifest, globs: Sequence[bytes], notes: Notes) -> Manifest:
+    """Keep what is covered; a pattern that covers nothing was hardly meant so."""
+    for glob in globs:
+        if not any(covered(path, (glob,)) for path in stamps):
+            notes.say(f"There is nothing to take for '{shown(glob)}'")
+    return {path: stamp for path, stamp in stamps.items() if covered(path, globs)}
 
 
 def _brought(
