@@ -31,7 +31,7 @@ from agentcanvas.runs.evidence import Examiner
 from agentcanvas.runs.examining import Examining
 from agentcanvas.runs.offstage import Settled
 from agentcanvas.runs.shelf import Evident
-from agentcanvas.runs.turns import Place, TurnOutcome, TurnSpec
+from agentcanvas.runs.turn import Place, TurnOutcome, TurnSpec
 from agentcanvas.runs.verdicts import Dossier, Verdicts
 from agentcanvas.sandbox.paths import get_sandbox_paths
 

@@ -19,7 +19,7 @@ from agentcanvas.protocol.turns import Access
 from agentcanvas.runs import events as e
 from agentcanvas.runs import prompts
 from agentcanvas.runs.context import RunContext
-from agentcanvas.runs.turns import TurnOutcome, TurnSpec
+from agentcanvas.runs.turn import TurnOutcome, TurnSpec
 
 _LIMITS = frozenset({FailureClass.RATE_LIMIT, FailureClass.QUOTA, FailureClass.HANDED_OFF})
 _LONGEST_WAIT_MS = 12 * 3_600_000

@@ -28,7 +28,7 @@ from agentcanvas.runs.continuing import take_through_limits
 from agentcanvas.runs.evidence import Examiner
 from agentcanvas.runs.offstage import Drawn, Settled
 from agentcanvas.runs.steps import Done
-from agentcanvas.runs.turns import Place, TurnOutcome, TurnSpec
+from agentcanvas.runs.turn import Place, TurnOutcome, TurnSpec
 from agentcanvas.runs.verdicts import Verdicts
 
 TESTS_PASSED = "tests_passed"

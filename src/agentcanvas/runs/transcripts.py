@@ -31,11 +31,6 @@ def stream_of(run_stream: str, agent: str) -> str:
     return f"{_PREFIX}{run_stream}/{agent}"
 
 
-def agent_in(stream: str) -> str:
-    """Whose transcript a stream holds."""
-    return stream.removeprefix(_PREFIX).split("/", 2)[2]
-
-
 def read(row: Event) -> TranscriptEvent:
     """One event of a transcript."""
     return _decoder.decode(row.body)

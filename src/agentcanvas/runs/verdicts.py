@@ -35,7 +35,7 @@ from agentcanvas.protocol.turns import Access
 from agentcanvas.runs import prompts
 from agentcanvas.runs.context import RunContext
 from agentcanvas.runs.continuing import take_through_limits
-from agentcanvas.runs.turns import Place, TurnSpec
+from agentcanvas.runs.turn import Place, TurnSpec
 
 _ASKS = frozenset({Outcome.ASK_REVIEWER, Outcome.ASK_AGAIN, Outcome.ASK_PERSON})
 
