@@ -11,15 +11,13 @@ from collections.abc import Sequence
 
 from msgspec import UNSET, Struct, structs
 
-from agentcanvas.errors import ApplyConflict, ApplyError, UnsafePatch
 from agentcanvas.flows.guards import Land
 from agentcanvas.pattern import Ask, Fate, Work
 from agentcanvas.proposals.checks import Evidence
-from agentcanvas.proposals.model import AnnounceMessage, Decision, WorkStatus, announce, brief
+from agentcanvas.proposals.model import Decision, brief
 from agentcanvas.proposals.policy import Policy
 from agentcanvas.proposals.review import Outcome, Ruling
 from agentcanvas.proposals.shelf import ProposalFolder
-from agentcanvas.proposals.ways import Branch, Commit, Message, Way, Worktree
 from agentcanvas.protocol.kinds import AttemptSummary
 from agentcanvas.protocol.records import FailureClass, ProposalRef
 from agentcanvas.protocol.turns import Access
@@ -29,11 +27,12 @@ from agentcanvas.runs.context import RunContext
 from agentcanvas.runs.continuing import take_through_limits
 from agentcanvas.runs.evidence import Examiner
 from agentcanvas.runs.examining import Examining
+from agentcanvas.runs.landing import land
 from agentcanvas.runs.offstage import Settled
 from agentcanvas.runs.shelf import Evident
+from agentcanvas.runs.task_events import TaskEvents
 from agentcanvas.runs.turn import Place, TurnOutcome, TurnSpec
 from agentcanvas.runs.verdicts import Dossier, Verdicts
-from agentcanvas.sandbox.paths import get_sandbox_paths
 
 _WORTH_A_RETRY = frozenset(
     {FailureClass.CRASH, FailureClass.UNKNOWN, FailureClass.SERVER, FailureClass.NETWORK}
@@ -50,14 +49,6 @@ class Terms(Struct, frozen=True):
     orchestrator: str
     land: Land = Land.WORKTREE
     scopes: tuple[tuple[str, ...], ...] = ()
-
-
-class _Landing(Struct, frozen=True):
-    """How an attempt to land went; ``conflict`` is the sentence of one that the ground refused."""
-
-    files: tuple[str, ...] = ()
-    conflict: str = ""
-    failure: str = ""
 
 
 class Assignment:
@@ -77,12 +68,16 @@ class Assignment:
         self._session = ""
         self._worker = ask.to
         """Who does it: its worker, or whoever it was handed over to."""
+        interaction = terms.place.interaction_id or None
+        self._events = TaskEvents(
+            run, ask.work.task_id, interaction_id=interaction, orchestrator=terms.orchestrator
+        )
         self._examining = Examining(
             run,
             terms.examiner,
             self._policy,
             scopes=terms.scopes,
-            interaction_id=terms.place.interaction_id or None,
+            interaction_id=interaction,
         )
 
     async def carry_out(self) -> Settled:
@@ -142,7 +137,14 @@ class Assignment:
         ruling, dossier = judged.ruling, judged.dossier
         self._turns += self._run.meter.turns - before
         if ruling.outcome is Outcome.APPLY:
-            landed = await self._land(dossier, ruling)
+            landed = await land(
+                self._run,
+                dossier,
+                ruling,
+                way=self._terms.land,
+                policy=self._policy,
+                events=self._events,
+            )
             if landed.failure:
                 return self._settled(landed.failure, Fate.FAILED, landed.failure)
             if not landed.conflict:
@@ -189,12 +191,6 @@ class Assignment:
         generation = self._generation
         if generation is None and key not in run.journal:
             generation = (await run.ground.current()).number
-        dispatched = e.TaskDispatched(
-            actor=self._terms.orchestrator,
-            provenance=e.Provenance.ORCHESTRATOR_TO_WORKER,
-            interaction_id=self._terms.place.interaction_id or None,
-            payload=e.Dispatch(work.task_id, self._worker, self._message),
-        )
         spec = TurnSpec(
             key=key,
             place=self._terms.place,
@@ -217,6 +213,7 @@ class Assignment:
             previous_attempts=tuple(self._previous),
             rules=run.rules.get(self._worker, ()),
         )
+        dispatched = self._events.dispatched(self._worker, self._message)
         return await take_through_limits(run, spec, dispatched)
 
     async def _answered(self, key: str, turn: TurnOutcome) -> Settled:
@@ -224,14 +221,7 @@ class Assignment:
         text = turn.report.text
 
         async def effect() -> tuple[Settled, Sequence[e.RunEvent]]:
-            return self._settled(text), [
-                e.TaskAnswered(
-                    actor=self._worker,
-                    provenance=e.Provenance.SYSTEM,
-                    interaction_id=self._terms.place.interaction_id or None,
-                    payload=e.Answered(self._work.task_id, brief(text)),
-                )
-            ]
+            return self._settled(text), self._events.answered(self._worker, text)
 
         return await self._run.once(f"{key}/answered", text, Settled, effect)
 
@@ -241,25 +231,9 @@ class Assignment:
         text = turn.report.text
 
         async def effect() -> tuple[Settled, Sequence[e.RunEvent]]:
-            told = announce(
-                run_id=self._run.run_id,
-                worker_id=self._worker,
-                worker_name=self._run.name_of(self._worker),
-                duration_ms=turn.duration_ms,
-                summary=reason,
-                timed_out=turn.report.timed_out,
-            )
             fate = Fate.TIMED_OUT if turn.report.timed_out else Fate.FAILED
             settled = self._settled(text, fate, reason, failure=turn.failure)
-            return settled, [
-                self._announced(told, e.Provenance.ANNOUNCE_INTERNAL),
-                e.TaskFailed(
-                    actor=self._worker,
-                    provenance=e.Provenance.SYSTEM,
-                    interaction_id=self._terms.place.interaction_id or None,
-                    payload=e.Failure(self._work.task_id, reason),
-                ),
-            ]
+            return settled, self._events.failed(self._worker, reason, turn)
 
         return await self._run.once(f"{key}/failed", reason, Settled, effect)
 
@@ -275,7 +249,8 @@ class Assignment:
 
         async def effect() -> tuple[Evident, Sequence[e.RunEvent]]:
             evident = await self._examining.evident(ref, folder)
-            return evident, self._submitted(turn, folder, summary, evident)
+            submitted = self._events.submitted(self._worker, turn, folder, summary, evident)
+            return evident, [self._examining.told(self._work.task_id, evident), *submitted]
 
         evident = await run.once(f"{key}/evidence", ref.proposal_id, Evident, effect)
         return self._dossier(key, ref, folder, evident, revision + 1)
@@ -303,139 +278,13 @@ class Assignment:
     def _policy(self) -> Policy:
         return Policy(scope=self._work.scope or ())
 
-    def _submitted(
-        self, turn: TurnOutcome, folder: ProposalFolder, summary: str, evident: Evident
-    ) -> list[e.RunEvent]:
-        run, task_id, worker = self._run, self._work.task_id, self._worker
-        interaction = self._terms.place.interaction_id or None
-        tests = evident.evidence.tests_run
-        told = announce(
-            run_id=run.run_id,
-            worker_id=worker,
-            worker_name=run.name_of(worker),
-            duration_ms=turn.duration_ms,
-            summary=summary,
-            proposal=folder.proposal,
-            proposal_path=self._proposal_path(),
-            tests_run=tests,
-        )
-        return [
-            self._examining.told(task_id, evident),
-            e.ProposalSubmitted(
-                actor=worker,
-                provenance=e.Provenance.WORKER_PROPOSAL,
-                interaction_id=interaction,
-                payload=e.Submission(task_id, len(told.touched_files), told.summary, tests),
-            ),
-            self._announced(told, e.Provenance.ANNOUNCE_INTERNAL),
-        ]
-
-    def _proposal_path(self) -> str:
-        paths = get_sandbox_paths(self._run.ground.workspace, self._run.run_id, self._worker)
-        found = paths.proposal_dir / "proposal.json"
-        return found.relative_to(self._run.ground.workspace).as_posix()
-
-    def _announced(self, told: AnnounceMessage, provenance: e.Provenance) -> e.Announced:
-        to_user = provenance is e.Provenance.ANNOUNCE_USER
-        return e.Announced(
-            actor=self._terms.orchestrator if to_user else self._worker,
-            provenance=provenance,
-            interaction_id=self._terms.place.interaction_id or None,
-            payload=told,
-        )
-
     # -- the end of a round ----------------------------------------------------------------------
 
     async def _close_round(self, dossier: Dossier, ruling: Ruling) -> None:
         async def effect() -> tuple[Ruling, Sequence[e.RunEvent]]:
-            return ruling, [self._reviewed(dossier, ruling)]
+            return ruling, [self._events.reviewed(dossier, ruling)]
 
         await self._run.once(f"{dossier.key}/verdict", dossier.ref.proposal_id, Ruling, effect)
-
-    async def _land(self, dossier: Dossier, ruling: Ruling) -> _Landing:
-        run = self._run
-        transaction = f"{run.run_id}.{shelf.name_of(dossier.ref.proposal_id)}"
-
-        async def effect() -> tuple[_Landing, Sequence[e.RunEvent]]:
-            applying = e.Applying(dossier.task_id, transaction)
-            await run.logbook.write(
-                e.ApplyStarted(actor="engine", provenance=e.Provenance.SYSTEM, payload=applying)
-            )
-            base = await run.ground.generation(dossier.ref.generation)
-            try:
-                receipt = await run.ground.land(
-                    transaction, dossier.patch, base, self._policy, self._way(dossier)
-                )
-            except ApplyConflict as conflict:
-                return _Landing(conflict=str(conflict)), []
-            except (ApplyError, UnsafePatch) as error:
-                return _Landing(failure=str(error)), [self._warned(str(error))]
-            files = tuple(file.path for file in receipt.changed_files)
-            landed = e.Landed(dossier.task_id, files, receipt.commit, transaction)
-            return _Landing(files), self._applied(dossier, ruling, landed)
-
-        return await run.once(f"{dossier.key}/land", dossier.ref.proposal_id, _Landing, effect)
-
-    def _way(self, dossier: Dossier) -> Way:
-        """Where an approved change goes (D16)."""
-        message = Message(
-            summary=dossier.summary,
-            proposal_id=dossier.ref.proposal_id,
-            run_id=dossier.ref.run_id,
-            agent_id=dossier.ref.agent_id,
-        )
-        match self._terms.land:
-            case Land.COMMIT:
-                return Commit(message)
-            case Land.BRANCH:
-                name = shelf.name_of(dossier.ref.proposal_id)
-                return Branch(f"agentcanvas/{dossier.ref.run_id}/{name}", message)
-            case _:
-                return Worktree()
-
-    def _applied(self, dossier: Dossier, ruling: Ruling, landed: e.Landed) -> list[e.RunEvent]:
-        run = self._run
-        told = AnnounceMessage(
-            run_id=run.run_id,
-            worker_id=dossier.ref.agent_id,
-            worker_name=run.name_of(dossier.ref.agent_id),
-            status=WorkStatus.OK,
-            summary=brief(dossier.summary),
-            proposal_path=self._proposal_path(),
-            touched_files=landed.files,
-            tests_run=dossier.evidence.tests_run,
-            duration_ms=0,
-        )
-        return [
-            self._reviewed(dossier, ruling, applied_at=run.clock.now_ms()),
-            e.ProposalLanded(
-                actor="engine",
-                provenance=e.Provenance.SYSTEM,
-                interaction_id=self._terms.place.interaction_id or None,
-                payload=landed,
-            ),
-            self._announced(told, e.Provenance.ANNOUNCE_USER),
-        ]
-
-    def _reviewed(
-        self, dossier: Dossier, ruling: Ruling, *, applied_at: int | None = None
-    ) -> e.ProposalReviewed:
-        provenance = e.Provenance.ORCHESTRATOR_TO_WORKER
-        if ruling.by.startswith("person:"):
-            provenance = e.Provenance.USER_INPUT
-        elif ruling.by == "system":
-            provenance = e.Provenance.SYSTEM
-        return e.ProposalReviewed(
-            actor=ruling.by,
-            provenance=provenance,
-            interaction_id=self._terms.place.interaction_id or None,
-            payload=ruling.review(self._run.run_id, dossier.task_id, applied_at=applied_at),
-        )
-
-    def _warned(self, sentence: str) -> e.WarningGiven:
-        return e.WarningGiven(
-            actor="engine", provenance=e.Provenance.SYSTEM, payload=e.Warned(sentence)
-        )
 
     def _settled(
         self,
