@@ -22,6 +22,7 @@ from agentcanvas.flows.settle import Settled as Interaction
 from agentcanvas.flows.settle import settle
 from agentcanvas.hub.audit import Trail
 from agentcanvas.hub.broker import Record, Transacting
+from agentcanvas.hub.client import Connection
 from agentcanvas.hub.guard import Principal, PrincipalKind
 from agentcanvas.hub.hub import Hub
 from agentcanvas.hub.person_inbox import mailbox_of
@@ -159,76 +160,83 @@ class CarryingOut:
 
     @asynccontextmanager
     async def _opened(self, before: list[e.Recorded]) -> AsyncIterator[RunContext]:
-        equipment, run_id = self._with, self.logbook.run_id
-        engine = Principal(engine_of(run_id), PrincipalKind.ENGINE)
+        hub = self._with.hub
+        engine = Principal(engine_of(self.logbook.run_id), PrincipalKind.ENGINE)
         await self._open_session()
-        broker = equipment.broker
-        journal = await Journal.open(
-            equipment.store,
+        journal = await self._journal()
+        async with connect(hub, engine) as connection:
+            context = self._context(connection, journal, before)
+            self._turns = context.turns
+            await context.turns.take_back()
+            aside = Aside(
+                self._flow,
+                self._edges,
+                self.logbook,
+                meter=context.meter,
+                noting=context.noting,
+                before=before,
+            )
+            try:
+                async with self._with.crew(await self._call(context.people, aside)):
+                    yield context
+            finally:
+                hub.rates.forget(self.logbook.run_id)
+                for scribe in self._scribes:
+                    scribe.flush()
+
+    async def _journal(self) -> Journal:
+        """What was settled in earlier lives; it writes where the logbook does, in one order."""
+        broker = self._with.broker
+        return await Journal.open(
+            self._with.store,
             self.logbook.stream,
             lambda work: broker.submit(lambda unit: work(unit.transaction)),
             lambda row: broker.record(Record(events=(row,))),
         )
-        rules, _ = rules_of(self._flow, equipment.workspace)
-        async with connect(equipment.hub, engine) as connection:
-            people = People(
+
+    def _context(
+        self, connection: Connection, journal: Journal, before: list[e.Recorded]
+    ) -> RunContext:
+        equipment, flow, logbook, clock = self._with, self._flow, self.logbook, self._clock
+        rules, _ = rules_of(flow, equipment.workspace)
+        meter = meter_of(flow, before, clock)
+        return RunContext(
+            order=self._order,
+            flow=flow,
+            clock=clock,
+            logbook=logbook,
+            journal=journal,
+            meter=meter,
+            turns=Turns(
+                equipment.hub,
+                equipment.broker,
+                connection,
+                logbook,
+                journal,
+                clock=clock,
+                meter=meter,
+                limits_s=time_limits(flow),
+                estimated=behind_models(flow),
+                images=self._order.images,
+                before=before,
+            ),
+            people=People(
                 equipment.hub,
                 connection,
-                self.logbook,
+                logbook,
                 attendance=self._attendance,
-                clock=self._clock,
+                clock=clock,
                 before=before,
-            )
-            meter = meter_of(self._flow, before, self._clock)
-            context = RunContext(
-                order=self._order,
-                flow=self._flow,
-                clock=self._clock,
-                logbook=self.logbook,
-                journal=journal,
-                meter=meter,
-                turns=Turns(
-                    equipment.hub,
-                    broker,
-                    connection,
-                    self.logbook,
-                    journal,
-                    clock=self._clock,
-                    meter=meter,
-                    limits_s=time_limits(self._flow),
-                    estimated=behind_models(self._flow),
-                    images=self._order.images,
-                    before=before,
-                ),
-                people=people,
-                ground=Ground(
-                    equipment.workspace, self.logbook, self._lookout, bring=self._flow.bring
-                ),
-                lookout=self._lookout,
-                noting=Noting(Notebook(equipment.workspace / STATE_FOLDER), run_id, self._clock),
-                attendance=self._attendance,
-                confinement=self._picked.confinement,
-                rules=rules,
-                recorded=lambda: history.recorded(equipment.store, self.logbook.stream),
-                audited=lambda: _audited(equipment.store),
-            )
-            self._turns = context.turns
-            await context.turns.take_back()
-            try:
-                aside = Aside(
-                    self._flow,
-                    self._edges,
-                    self.logbook,
-                    meter=meter,
-                    noting=context.noting,
-                    before=before,
-                )
-                async with equipment.crew(await self._call(people, aside)):
-                    yield context
-            finally:
-                equipment.hub.rates.forget(self.logbook.run_id)
-                for scribe in self._scribes:
-                    scribe.flush()
+            ),
+            ground=Ground(equipment.workspace, logbook, self._lookout, bring=flow.bring),
+            lookout=self._lookout,
+            noting=Noting(Notebook(equipment.workspace / STATE_FOLDER), logbook.run_id, clock),
+            attendance=self._attendance,
+            confinement=self._picked.confinement,
+            rules=rules,
+            recorded=lambda: history.recorded(equipment.store, logbook.stream),
+            audited=lambda: _audited(equipment.store),
+        )
 
     async def _open_session(self) -> None:
         """Who may address whom is the flow's to say, and the hub's to enforce (D23)."""

@@ -18,8 +18,8 @@ import msgspec
 from msgspec import inspect as shape
 
 from agentcanvas.errors import ValidationError
-from agentcanvas.pattern import Answer, Cast, Ends, Fate, Measure, Pattern
-from agentcanvas.patterns.scripted import Reply, ScriptedStage
+from agentcanvas.pattern import Answer, Cast, Ends, Fate, Measure, Outcome, Pattern
+from agentcanvas.patterns.scripted import Reply, Said, ScriptedStage
 from agentcanvas.protocol.plan import Plan, PlannedTask
 
 RIGHT: Final = "answer-right"
@@ -185,14 +185,11 @@ def simulate(
 
     With ``first_come`` it goes on with whoever has answered, as with ``sync: async``.
     """
-    results: Counter[str] = Counter()
-    reasons: Counter[str] = Counter()
-    turns, messages, done, ms = [0], [0], 0, 0
     writing = {role.name for role in pattern.roles if role.writes}
     workers = [agent for role in writing for agent in cast.get(role, ())]
+    figures = _Figures()
 
     async def play_all() -> None:
-        nonlocal done, ms
         for number in range(runs):
             crowd = Crowd(kinds, workers, seed * 1_000_003 + number)
             stage = ScriptedStage(
@@ -206,27 +203,47 @@ def simulate(
                 first_come=first_come,
             )
             outcome = await stage.perform(pattern, cast, "simulated", options)
-            results[_found_in(outcome.result)] += 1
-            reasons[outcome.reason.partition(":")[0]] += 1
-            done += outcome.done
-            asked = sum(said.verb in ("ask", "task") for said in stage.record)
-            told = sum(said.verb in ("tell", "route", "notify") for said in stage.record)
-            turns.append(asked)
-            messages.append(_MESSAGES_A_TURN * asked + told)
-            ms += max((said.until_ms for said in stage.record), default=0)
+            figures.take(outcome, stage.record)
 
     anyio.run(play_all)
-    return Simulation(
-        runs=runs,
-        results=dict(results.most_common()),
-        reasons=dict(reasons.most_common()),
-        done=done,
-        turns=sum(turns) / runs,
-        turns_most=max(turns),
-        messages=sum(messages) / runs,
-        messages_most=max(messages),
-        minutes=ms / runs / 60_000,
-    )
+    return figures.over(runs)
+
+
+class _Figures:
+    """What came of the runs so far."""
+
+    def __init__(self) -> None:
+        self._results: Counter[str] = Counter()
+        self._reasons: Counter[str] = Counter()
+        self._turns = [0]
+        self._messages = [0]
+        self._done = 0
+        self._ms = 0
+
+    def take(self, outcome: Outcome, record: Sequence[Said]) -> None:
+        """Count one run."""
+        self._results[_found_in(outcome.result)] += 1
+        self._reasons[outcome.reason.partition(":")[0]] += 1
+        self._done += outcome.done
+        asked = sum(said.verb in ("ask", "task") for said in record)
+        told = sum(said.verb in ("tell", "route", "notify") for said in record)
+        self._turns.append(asked)
+        self._messages.append(_MESSAGES_A_TURN * asked + told)
+        self._ms += max((said.until_ms for said in record), default=0)
+
+    def over(self, runs: int) -> Simulation:
+        """The means and the most over so many runs."""
+        return Simulation(
+            runs=runs,
+            results=dict(self._results.most_common()),
+            reasons=dict(self._reasons.most_common()),
+            done=self._done,
+            turns=sum(self._turns) / runs,
+            turns_most=max(self._turns),
+            messages=sum(self._messages) / runs,
+            messages_most=max(self._messages),
+            minutes=self._ms / runs / 60_000,
+        )
 
 
 def _found_in(result: str) -> str:
