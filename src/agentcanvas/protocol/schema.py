@@ -17,14 +17,13 @@ from agentcanvas.protocol.dialect import DialectName, spoken
 from agentcanvas.protocol.dialects import acp_wire, mac_wire, spec022_wire
 from agentcanvas.protocol.envelope import EnvelopeHeader
 from agentcanvas.protocol.kinds import BODY_TYPES, Kind, Sealed
-from agentcanvas.protocol.scan import MAX_BYTES
 from agentcanvas.protocol.shape import held_type, is_wanted
 
 Schema = dict[str, Any]
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 BASE = "https://agentcanvas.dev/schema/"
-_WIRES: dict[DialectName, tuple[type[msgspec.Struct], ...]] = {
+WIRES: dict[DialectName, tuple[type[msgspec.Struct], ...]] = {
     DialectName.MAC: mac_wire.MESSAGES,
     DialectName.SPEC022: spec022_wire.MESSAGES,
     DialectName.ACP: acp_wire.MESSAGES,
@@ -46,13 +45,12 @@ def documents() -> dict[str, Schema]:
     found["limits.schema.json"] = _single(
         "limits.schema.json", "Every limit and default, with its unit", limits.Limits
     )
-    found["asyncapi.json"] = asyncapi()
     return found
 
 
 def dialect_schema(name: DialectName) -> Schema:
     """All messages of one dialect."""
-    return _alternatives(f"{name}.schema.json", f"A {spoken(name)} message", _WIRES[name])
+    return _alternatives(f"{name}.schema.json", f"A {spoken(name)} message", WIRES[name])
 
 
 def envelope_schema() -> Schema:
@@ -84,87 +82,6 @@ def _case(kind: Kind, body: Schema, sealed: Schema) -> Schema:
             "else": {"properties": {"body": body}},
         },
     }
-
-
-def asyncapi() -> Schema:
-    """The WebSocket an agent speaks on, as AsyncAPI 3.1; messages of all dialects.
-
-    What the hub and the agent say about messages is added where it is spoken.
-    """
-    messages: Schema = {}
-    schemas: Schema = {}
-    for name, types in _WIRES.items():
-        payloads, parts = components(types, f"#/components/schemas/{name}.{{name}}")
-        schemas |= {f"{name}.{part}": schema for part, schema in parts.items()}
-        for type_, payload in zip(types, payloads, strict=True):
-            messages[f"{name}.{_wire_name(type_)}"] = {
-                "name": _wire_name(type_),
-                "title": f"{spoken(name)} {_wire_name(type_)}",
-                "summary": _first_line(type_),
-                "contentType": "application/json",
-                "payload": payload,
-            }
-    references = {key: {"$ref": f"#/components/messages/{key}"} for key in messages}
-    channel = {"$ref": "#/channels/agent"}
-    return {
-        "asyncapi": "3.1.0",
-        "info": {
-            "title": "AgentCanvas hub",
-            "version": "1.0.0",
-            "description": "Agents of three dialects exchange messages; the hub translates. One "
-            f"frame is one message, JSON in UTF-8, at most {MAX_BYTES:,} bytes.",
-            "license": {"name": "Apache-2.0"},
-        },
-        "defaultContentType": "application/json",
-        "servers": {"local": {"host": "127.0.0.1:7717", "protocol": "ws"}},
-        "channels": {
-            "agent": {
-                "address": "/agent/ws",
-                "description": "One connection of one agent, both ways.",
-                "messages": references,
-                "bindings": {
-                    "ws": {
-                        "method": "GET",
-                        "query": {
-                            "type": "object",
-                            "required": ["agent_id"],
-                            "properties": {
-                                "agent_id": {"type": "string", "description": "Who connects."},
-                                "auth_token": {
-                                    "type": "string",
-                                    "description": "The agent's token, unless it is sent as an "
-                                    "Authorization header, which stays out of logs.",
-                                },
-                            },
-                        },
-                        "bindingVersion": "0.1.0",
-                    }
-                },
-            }
-        },
-        "operations": {
-            "send": {
-                "action": "receive",
-                "channel": channel,
-                "summary": "The agent says something to another agent or to all.",
-            },
-            "deliver": {
-                "action": "send",
-                "channel": channel,
-                "summary": "The hub delivers, in the dialect the agent speaks.",
-            },
-        },
-        "components": {"messages": messages, "schemas": schemas},
-    }
-
-
-def _wire_name(type_: type[msgspec.Struct]) -> str:
-    tag = type_.__struct_config__.tag
-    return str(tag) if tag is not None else type_.__name__
-
-
-def _first_line(type_: type) -> str:
-    return (type_.__doc__ or "").strip().splitlines()[0]
 
 
 def _alternatives(file: str, title: str, types: Iterable[type]) -> Schema:
