@@ -19,9 +19,7 @@ from agentcanvas.protocol.dialect import DialectName, Reading, spoken
 from agentcanvas.protocol.envelope import OURS, Envelope, Fragment
 from agentcanvas.protocol.extension import (
     KEY,
-    NOTHING_HELD,
     Extension,
-    Held,
     claims,
     given,
     is_possible,
@@ -29,11 +27,9 @@ from agentcanvas.protocol.extension import (
 )
 from agentcanvas.protocol.fragments import insert, without
 from agentcanvas.protocol.kinds import Kind
-from agentcanvas.protocol.mapping import Shown
 from agentcanvas.protocol.scan import MAX_BYTES, is_utf8
 from agentcanvas.protocol.shape import Breach, Rule, breaches_of
 from agentcanvas.protocol.timestamps import is_rfc3339
-from agentcanvas.protocol.values import Maybe
 
 
 class WireMessage(Protocol):
@@ -285,50 +281,6 @@ class Codec(ABC, Generic[W]):
             if said == meant or said == _without_fragments(self.decode(data).envelope):
                 return whole
         return data
-
-    def extension(
-        self, envelope: Envelope, held: Held, shown: Shown, natural: Kind
-    ) -> Maybe[Extension]:
-        """What goes along with the visible message; a native one mostly needs nothing.
-
-        ``natural`` is the kind it would be taken for without an extension.
-        """
-        left: Any = shown.left or UNSET  # encoded as it is: a dictionary is an object
-        header: Maybe[Held] = UNSET if held == NOTHING_HELD else held
-        filled: Maybe[tuple[str, ...]] = tuple(shown.filled) or UNSET
-        carried: Maybe[bool] = shown.carried or UNSET
-        if envelope.origin != self.name:
-            return Extension(
-                envelope.kind,
-                envelope.origin,
-                filled,
-                header,
-                left,
-                carried,
-                envelope.fragments or UNSET,
-                UNSET,
-                envelope.verified_by,
-            )
-        kind: Maybe[Kind] = UNSET if envelope.kind == natural else envelope.kind
-        if all(part is UNSET for part in (kind, filled, header, left, carried)) and (
-            envelope.verified_by is UNSET
-        ):
-            return UNSET
-        signature: Maybe[str] = UNSET
-        if header is not UNSET and header.signature is not UNSET:
-            # This dialect has no field for a signature of its own.
-            signature = header.signature
-            rest = msgspec.structs.replace(header, signature=UNSET)
-            header = UNSET if rest == NOTHING_HELD else rest
-        return Extension(
-            kind=kind,
-            filled=filled,
-            header=header,
-            body=left,
-            carried=carried,
-            signature=signature,
-            verified_by=envelope.verified_by,
-        )
 
     # Understanding ------------------------------------------------------------------------------
 

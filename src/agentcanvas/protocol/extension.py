@@ -12,10 +12,16 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from agentcanvas.protocol.envelope import AgentRef, Fragment, Priority, RetryPolicy, Security
-from agentcanvas.protocol.kinds import (
-    Kind,
+from agentcanvas.protocol.envelope import (
+    AgentRef,
+    Envelope,
+    Fragment,
+    Priority,
+    RetryPolicy,
+    Security,
 )
+from agentcanvas.protocol.kinds import Kind
+from agentcanvas.protocol.mapping import Shown
 from agentcanvas.protocol.values import (
     Count,
     JsonObject,
@@ -77,6 +83,57 @@ class Extension(Value, frozen=True):
     def __post_init__(self) -> None:
         if isinstance(self.body, Raw) and not is_sound_object(self.body):
             raise ValueError("expected an object")
+
+
+def extension_of(
+    envelope: Envelope, held: Held, shown: Shown, *, dialect: str, natural: Kind
+) -> Maybe[Extension]:
+    """What goes along with a visible message of a dialect; a native one mostly needs nothing.
+
+    ``natural`` is the kind it would be taken for without an extension.
+    """
+    left: Any = shown.left or UNSET  # encoded as it is: a dictionary is an object
+    header: Maybe[Held] = UNSET if held == NOTHING_HELD else held
+    filled: Maybe[tuple[str, ...]] = tuple(shown.filled) or UNSET
+    carried: Maybe[bool] = shown.carried or UNSET
+    if envelope.origin != dialect:
+        return Extension(
+            kind=envelope.kind,
+            origin=envelope.origin,
+            filled=filled,
+            header=header,
+            body=left,
+            carried=carried,
+            fragments=envelope.fragments or UNSET,
+            verified_by=envelope.verified_by,
+        )
+    kind: Maybe[Kind] = UNSET if envelope.kind == natural else envelope.kind
+    if all(part is UNSET for part in (kind, filled, header, left, carried)) and (
+        envelope.verified_by is UNSET
+    ):
+        return UNSET
+    signature: Maybe[str] = UNSET
+    if header is not UNSET and header.signature is not UNSET:
+        # This dialect has no field for a signature of its own.
+        signature = header.signature
+        rest = msgspec.structs.replace(header, signature=UNSET)
+        header = UNSET if rest == NOTHING_HELD else rest
+    return Extension(
+        kind=kind,
+        filled=filled,
+        header=header,
+        body=left,
+        carried=carried,
+        signature=signature,
+        verified_by=envelope.verified_by,
+    )
+
+
+def more_than_id(agent: Maybe[AgentRef]) -> Maybe[AgentRef]:
+    """An agent as it is held where the dialect shows its id."""
+    if agent is UNSET or (agent.type is UNSET and agent.instance is UNSET):
+        return UNSET
+    return agent
 
 
 Claim = Callable[[Extension], Extension]

@@ -23,6 +23,11 @@ NOTHING: Final = object()
 TIME: Final = object()
 """Fill in the message's own time."""
 
+UNKNOWN: Final = "unknown"
+"""What a field says that the dialect requires and nobody has told."""
+
+EMPTY: Final = freeze({})
+
 Convert = Callable[[Any], Any]
 
 

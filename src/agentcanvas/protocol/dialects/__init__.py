@@ -1,5 +1,8 @@
 """The three dialects, and the way from one to another.
 
+Of each, ``_wire`` has the types as the document says them, ``_forms`` what our kinds are called and
+which field says what, and the file of its name what tables cannot say.
+
 ``decode`` and ``encode`` work on bytes of any dialect; ``translate`` is one after the other.
 Which messages are allowed to say what belongs to ``rules``.
 """

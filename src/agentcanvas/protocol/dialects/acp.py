@@ -10,6 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from agentcanvas.protocol.codec import Codec, Hints
 from agentcanvas.protocol.dialect import DialectName
+from agentcanvas.protocol.dialects.acp_forms import CANCELLED, COMMAND, FORMS, RESPONSE, SEALED
 from agentcanvas.protocol.dialects.acp_wire import (
     AcpMessage,
     AcpRetryPolicy,
@@ -23,128 +24,21 @@ from agentcanvas.protocol.dialects.acp_wire import (
     Results,
 )
 from agentcanvas.protocol.envelope import AgentRef, Envelope, Fragment, RetryPolicy, Security
-from agentcanvas.protocol.extension import Extension, Held
+from agentcanvas.protocol.extension import Extension, Held, extension_of, more_than_id
 from agentcanvas.protocol.kinds import (
-    BODY_TYPES,
-    Action,
     Body,
     Kind,
-    Outcome,
     Sealed,
-    TaskAssign,
     TaskCancel,
     TaskResult,
 )
-from agentcanvas.protocol.mapping import Form, Row, Shown, object_or_unset, same
+from agentcanvas.protocol.mapping import EMPTY, UNKNOWN, Form, Shown
 from agentcanvas.protocol.priorities import PriorityWord, to_word, word_value
 from agentcanvas.protocol.shape import Breach, Rule
 from agentcanvas.protocol.values import (
     Maybe,
     Raw,
-    freeze,
 )
-
-_COMMAND = "AgentCommand"
-_RESPONSE = "AgentResponse"
-_UNKNOWN = "unknown"
-_EMPTY = freeze({})
-
-
-_PARTS = ("execution", "error")
-
-
-def _command(kind: Kind, action: Action) -> tuple[Kind, Form]:
-    """A kind without a place of its own in ACP: its body is the command's parameters."""
-    return kind, _carrying(BODY_TYPES[kind], action)
-
-
-def _carrying(body: type[Body], action: Action) -> Form:
-    rows = (Row("", "action", action), Row("", "parameters", _EMPTY))
-    return Form(_COMMAND, body, rows, slot="parameters", prefix="")
-
-
-def _response(kind: Kind, status: AcpStatus, *rows: Row) -> tuple[Kind, Form]:
-    return kind, Form(
-        _RESPONSE,
-        BODY_TYPES[kind],
-        (Row("", "status", status), *rows, Row("", "results.data")),
-        slot="results.data",
-        parts=_PARTS,
-        prefix="",
-    )
-
-
-def _failure(code: Row, message: Row) -> tuple[Row, ...]:
-    return code, message, Row("", "error.recoverable", fill=False)
-
-
-_RESULT_ROWS = (
-    Row("artifacts", "results.artifacts"),
-    Row("summary", "results.summary"),
-    Row("duration_ms", "execution.duration", 0),
-    Row("tokens_used", "execution.tokens_used"),
-    Row("error_code", "error.code", _UNKNOWN),
-    Row("error_message", "error.message", ""),
-    Row("retry_possible", "error.recoverable", fill=False),
-    Row("output", "results.data"),
-)
-_TO_STATUS = {outcome: AcpStatus(outcome.value) for outcome in Outcome}
-_FROM_STATUS = {acp: outcome for outcome, acp in _TO_STATUS.items()}
-
-
-def _result(kind: Kind, status: AcpStatus) -> tuple[Kind, Form]:
-    ended = Row("status", "status", status, _TO_STATUS.__getitem__, _FROM_STATUS.__getitem__)
-    rows = (ended, *_RESULT_ROWS)
-    return kind, Form(_RESPONSE, TaskResult, rows, slot="results.data", parts=_PARTS, prefix="")
-
-
-def _assignment() -> tuple[Kind, Form]:
-    rows = (
-        Row("action", "action", Action.EXECUTE),
-        Row("input", "parameters", _EMPTY, object_or_unset, same),
-    )
-    return Kind.TASK_ASSIGN, Form(
-        _COMMAND, TaskAssign, rows, slot="parameters", slot_whole=True, prefix=""
-    )
-
-
-FORMS: dict[Kind, Form] = dict(
-    [
-        _assignment(),
-        _command(Kind.TASK_ACCEPT, Action.EXECUTE),
-        _response(
-            Kind.TASK_REJECT,
-            AcpStatus.FAILED,
-            *_failure(Row("reason", "error.code"), Row("message", "error.message", "")),
-        ),
-        _command(Kind.TASK_PROGRESS, Action.EXECUTE),
-        _result(Kind.TASK_COMPLETE, AcpStatus.SUCCESS),
-        _result(Kind.TASK_FAIL, AcpStatus.FAILED),
-        _command(Kind.TASK_CANCEL, Action.EXECUTE),
-        _command(Kind.REVIEW_REQUEST, Action.VALIDATE),
-        _response(Kind.REVIEW_RESULT, AcpStatus.SUCCESS, Row("summary", "results.summary")),
-        _command(Kind.FEEDBACK, Action.EXECUTE),
-        _command(Kind.STATUS_QUERY, Action.ANALYZE),
-        _response(Kind.STATUS_RESPONSE, AcpStatus.SUCCESS),
-        _command(Kind.HEARTBEAT, Action.EXECUTE),
-        _command(Kind.BROADCAST, Action.EXECUTE),
-        _command(Kind.ACK, Action.EXECUTE),
-        _response(
-            Kind.ERROR,
-            AcpStatus.FAILED,
-            *_failure(Row("error_code", "error.code"), Row("error_message", "error.message")),
-        ),
-    ]
-)
-_SEALED = _carrying(Sealed, Action.EXECUTE)
-_CANCELLED = Form(
-    _RESPONSE,
-    TaskResult,
-    (Row("", "status", AcpStatus.CANCELLED), *_RESULT_ROWS),
-    parts=_PARTS,
-    prefix="",
-)
-"""A response ``cancelled``: the envelope says task.cancel, its result is in the body."""
 
 
 class Acp(Codec[AcpMessage]):
@@ -163,16 +57,16 @@ class Acp(Codec[AcpMessage]):
         form, body = self._form(envelope)
         fill = envelope.origin != self.name
         shown = form.show(body, fill, envelope.time)
-        if form.says == _COMMAND:
+        if form.says == COMMAND:
             return self._render_command(envelope, shown)
         return self._render_response(envelope, shown)
 
     def _form(self, envelope: Envelope) -> tuple[Form, Any]:
         body = envelope.body
         if isinstance(body, Sealed):
-            return _SEALED, body
+            return SEALED, body
         if envelope.origin == self.name and _is_cancelled_response(body):
-            return _CANCELLED, TaskResult() if body.result is UNSET else body.result
+            return CANCELLED, TaskResult() if body.result is UNSET else body.result
         return FORMS[envelope.kind], body
 
     def _render_command(self, envelope: Envelope, shown: Shown) -> AcpMessage:
@@ -186,7 +80,7 @@ class Acp(Codec[AcpMessage]):
                 priority = UNSET
         if envelope.recipient is UNSET:
             shown.filled.append("/to")
-            recipient = _UNKNOWN
+            recipient = UNKNOWN
         else:
             recipient = envelope.recipient.id
         retry = envelope.retry
@@ -199,8 +93,8 @@ class Acp(Codec[AcpMessage]):
         )
         security = envelope.security
         held = Held(
-            sender=_more_than_id(envelope.sender),
-            recipient=_more_than_id(envelope.recipient),
+            sender=more_than_id(envelope.sender),
+            recipient=more_than_id(envelope.recipient),
             session=envelope.session,
             sequence=envelope.sequence,
             priority=priority,
@@ -222,7 +116,9 @@ class Acp(Codec[AcpMessage]):
             security=UNSET
             if security is UNSET
             else CommandSecurity(security.permissions, security.require_approval),
-            x_agentcanvas=self.extension(envelope, held, shown, Kind.TASK_ASSIGN),
+            x_agentcanvas=extension_of(
+                envelope, held, shown, dialect=self.name, natural=Kind.TASK_ASSIGN
+            ),
             **shown.values,
         )
 
@@ -234,10 +130,10 @@ class Acp(Codec[AcpMessage]):
                 parts[part][field] = value
         command_id = envelope.reply_to
         if command_id is UNSET:
-            command_id = _UNKNOWN
+            command_id = UNKNOWN
             shown.filled.append("/commandId")
         held = Held(
-            sender=_more_than_id(envelope.sender),
+            sender=more_than_id(envelope.sender),
             recipient=envelope.recipient,
             session=envelope.session,
             sequence=envelope.sequence,
@@ -262,8 +158,12 @@ class Acp(Codec[AcpMessage]):
             results=Results(**parts["results"]),
             execution=Execution(**parts["execution"]) if parts["execution"] else UNSET,
             error=Failure(**parts["error"]) if parts["error"] else UNSET,
-            x_agentcanvas=self.extension(
-                envelope, held, shown, _kind_of_ending(shown.values["status"])
+            x_agentcanvas=extension_of(
+                envelope,
+                held,
+                shown,
+                dialect=self.name,
+                natural=_kind_of_ending(shown.values["status"]),
             ),
         )
 
@@ -277,14 +177,14 @@ class Acp(Codec[AcpMessage]):
     def _lift_command(self, wire: AgentCommand, hints: Hints) -> Envelope:
         filled = hints.filled
         kind = Kind.TASK_ASSIGN if hints.kind is UNSET else hints.kind
-        form = _SEALED if hints.sealed else FORMS[kind]
-        _must_be(form, _COMMAND, kind)
+        form = SEALED if hints.sealed else FORMS[kind]
+        _must_be(form, COMMAND, kind)
         body, fragments = form.hear(wire, filled, hints.carried, hints.left)
         context = wire.context
         if context is UNSET:
             context = _NO_CONTEXT
         elif context == _NO_CONTEXT:
-            fragments += (Fragment("/context", _EMPTY),)
+            fragments += (Fragment("/context", EMPTY),)
         policy, security = context.retry_policy, wire.security
         return Envelope(
             id=wire.id,
@@ -309,13 +209,13 @@ class Acp(Codec[AcpMessage]):
         filled = hints.filled
         if hints.kind is UNSET and wire.status is AcpStatus.CANCELLED:
             kind = Kind.TASK_CANCEL
-            result, fragments = _CANCELLED.hear(wire, filled, hints.carried, hints.left)
+            result, fragments = CANCELLED.hear(wire, filled, hints.carried, hints.left)
             assert isinstance(result, TaskResult)
             body: Body = TaskCancel() if result == TaskResult() else TaskCancel(result=result)
         else:
             kind = _kind_of_ending(wire.status) if hints.kind is UNSET else hints.kind
             form = FORMS[kind]
-            _must_be(form, _RESPONSE, kind)
+            _must_be(form, RESPONSE, kind)
             body, fragments = form.hear(wire, filled, hints.carried, hints.left)
         return Envelope(
             id=wire.id,
@@ -385,9 +285,3 @@ def _must_be(form: Form, type_: str, kind: Kind) -> None:
 
 
 _NO_CONTEXT = CommandContext()
-
-
-def _more_than_id(agent: AgentRef | UnsetType) -> AgentRef | UnsetType:
-    if agent is UNSET or (agent.type is UNSET and agent.instance is UNSET):
-        return UNSET
-    return agent

@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from agentcanvas.errors import ErrorType, ProtocolError
+from agentcanvas.errors import ProtocolError
 from agentcanvas.protocol import scan
 from agentcanvas.protocol.codec import Codec, Hints
 from agentcanvas.protocol.dialect import DialectName
+from agentcanvas.protocol.dialects.mac_forms import FORMS
 from agentcanvas.protocol.dialects.mac_wire import (
     BY_TYPE,
     PAYLOADS,
@@ -20,7 +21,6 @@ from agentcanvas.protocol.dialects.mac_wire import (
     MacHeader,
     MacMessage,
     MacMetadata,
-    MacStatus,
     StatusQueryMessage,
     StatusResponseMessage,
     StatusResponsePayload,
@@ -33,27 +33,17 @@ from agentcanvas.protocol.dialects.mac_wire import (
     TaskRequestPayload,
 )
 from agentcanvas.protocol.envelope import AgentRef, Envelope, Fragment
-from agentcanvas.protocol.extension import KEY, Extension, Held
+from agentcanvas.protocol.extension import KEY, Extension, Held, extension_of, more_than_id
 from agentcanvas.protocol.kinds import (
-    BODY_TYPES,
-    AgentStatus,
     Body,
     Broadcast,
-    CancelScope,
-    ErrorSeverity,
     Kind,
-    Outcome,
     Sealed,
 )
 from agentcanvas.protocol.mapping import (
-    TIME,
-    Form,
-    Row,
+    EMPTY,
+    UNKNOWN,
     Shown,
-    number_or_unset,
-    object_or_unset,
-    same,
-    text_or_object,
     to_ms,
     to_seconds,
 )
@@ -67,168 +57,7 @@ from agentcanvas.protocol.values import (
     is_text,
 )
 
-_TO_STATUS = {
-    Outcome.SUCCESS: MacStatus.SUCCESS,
-    Outcome.PARTIAL: MacStatus.PARTIAL,
-    Outcome.FAILED: MacStatus.FAILED,
-    Outcome.TIMEOUT: MacStatus.TIMEOUT,
-}
-_FROM_STATUS = {mac: outcome for outcome, mac in _TO_STATUS.items()}
-
-_UNKNOWN = "unknown"
 _QUOTE = ord('"')
-_EMPTY = freeze({})
-
-
-def _form(kind: Kind, says: str, *rows: Row, slot: str | None = None) -> tuple[Kind, Form]:
-    return kind, Form(says, BODY_TYPES[kind], rows, slot=slot)
-
-
-def _task_id(fill: str = _UNKNOWN, field: str = "task_id") -> Row:
-    return Row(field, "task_id", fill)
-
-
-def _remaining(fill: object) -> Row:
-    return Row("remaining", "estimated_remaining", fill, number_or_unset, same)
-
-
-FORMS: dict[Kind, Form] = dict(
-    [
-        _form(
-            Kind.TASK_ASSIGN,
-            "TASK_REQUEST",
-            _task_id(),
-            Row("task_type", "task_type", _UNKNOWN),
-            Row("input", "input", freeze(""), text_or_object, same),
-            Row("callback_url", "callback_url"),
-            Row("requirements", "requirements", down=object_or_unset, up=same),
-            slot="requirements",
-        ),
-        _form(
-            Kind.TASK_ACCEPT,
-            "TASK_ACCEPT",
-            _task_id(),
-            Row("estimated_duration", "estimated_duration", 0),
-            Row("accepted_at", "accepted_at", TIME),
-        ),
-        _form(
-            Kind.TASK_REJECT,
-            "TASK_REJECT",
-            _task_id(),
-            Row("reason", "reason"),
-            Row("message", "message", ""),
-            Row("suggested_agents", "suggested_agents", ()),
-        ),
-        _form(
-            Kind.TASK_PROGRESS,
-            "STATUS_RESPONSE",
-            Row("task_id", "task_id"),
-            Row("status", "status", "RUNNING"),
-            Row("progress", "progress", 0),
-            _remaining(0),
-        ),
-        _form(
-            Kind.TASK_COMPLETE,
-            "TASK_COMPLETE",
-            _task_id(),
-            Row(
-                "status",
-                "status",
-                MacStatus.SUCCESS,
-                _TO_STATUS.__getitem__,
-                _FROM_STATUS.__getitem__,
-            ),
-            Row("duration_ms", "duration", 0, to_seconds, to_ms, lossy=True),
-            Row("completed_at", "completed_at", TIME),
-            Row("output", "output", _EMPTY),
-            slot="output",
-        ),
-        _form(
-            Kind.TASK_FAIL,
-            "TASK_FAILED",
-            _task_id(),
-            Row("error_code", "error_code", "EXECUTION_ERROR"),
-            Row("error_message", "error_message", _UNKNOWN),
-            Row("retry_possible", "retry_possible", fill=False),
-            Row("error_details", "error_details", _EMPTY),
-            slot="error_details",
-        ),
-        _form(
-            Kind.TASK_CANCEL,
-            "TASK_CANCEL",
-            Row("scope", "scope", CancelScope.TASK),
-            Row("target_id", "target_id", _UNKNOWN),
-            Row("reason", "reason", _UNKNOWN),
-            Row("cleanup_required", "cleanup_required", fill=False),
-        ),
-        _form(
-            Kind.REVIEW_REQUEST,
-            "TASK_REQUEST",
-            _task_id(),
-            Row("", "task_type", "review"),
-            Row("", "input"),
-            slot="input",
-        ),
-        _form(
-            Kind.REVIEW_RESULT,
-            "TASK_COMPLETE",
-            _task_id(),
-            Row("", "status", MacStatus.SUCCESS),
-            Row("", "duration", 0),
-            Row("", "completed_at", TIME),
-            Row("", "output"),
-            slot="output",
-        ),
-        _form(
-            Kind.FEEDBACK,
-            "STATUS_RESPONSE",
-            Row("related_task_id", "task_id"),
-            Row("", "status", "FEEDBACK"),
-            Row("", "progress", 0),
-            Row("", "estimated_remaining", 0),
-        ),
-        _form(
-            Kind.STATUS_QUERY,
-            "STATUS_QUERY",
-            Row("task_id", "task_id"),
-            Row("query_type", "query_type", "TASK_STATUS"),
-        ),
-        _form(
-            Kind.STATUS_RESPONSE,
-            "STATUS_RESPONSE",
-            Row("query_id", "query_id"),
-            Row("task_id", "task_id"),
-            Row("status", "status", _UNKNOWN),
-            Row("progress", "progress", 0),
-            _remaining(0),
-        ),
-        _form(
-            Kind.HEARTBEAT,
-            "HEARTBEAT",
-            Row("status", "status", AgentStatus.ACTIVE),
-            Row("load", "load", 0),
-            Row("tasks_running", "tasks_running", 0),
-            Row("tasks_queued", "tasks_queued", 0),
-            Row("capabilities", "capabilities", ()),
-        ),
-        _form(
-            Kind.ACK,
-            "STATUS_RESPONSE",
-            Row("", "status", "ACKNOWLEDGED"),
-            Row("", "progress", 0),
-            Row("", "estimated_remaining", 0),
-        ),
-        _form(
-            Kind.ERROR,
-            "ERROR",
-            Row("error_type", "error_type", ErrorType.EXECUTION),
-            Row("error_code", "error_code", _UNKNOWN),
-            Row("error_message", "error_message", _UNKNOWN),
-            Row("original_message_id", "original_message_id", _UNKNOWN),
-            Row("severity", "severity", ErrorSeverity.ERROR),
-        ),
-    ]
-)
 _BROADCAST = "BROADCAST"
 _NATURAL: dict[type, Kind] = {
     TaskRequest: Kind.TASK_ASSIGN,
@@ -282,14 +111,14 @@ class Mac(Codec[MacMessage[Any]]):
     def render(self, envelope: Envelope) -> MacMessage[Any]:
         type_, payload, shown = self._payload(envelope)
         if envelope.recipient is UNSET:
-            recipient = _UNKNOWN
+            recipient = UNKNOWN
             shown.filled.append("/to")
         else:
             recipient = envelope.recipient.id
         native = envelope.origin == self.name
         held = Held(
-            sender=_more_than_id(envelope.sender),
-            recipient=_more_than_id(envelope.recipient),
+            sender=more_than_id(envelope.sender),
+            recipient=more_than_id(envelope.recipient),
             sequence=envelope.sequence,
             timeout_ms=self._hidden_timeout(envelope, payload),
             retry=envelope.retry,
@@ -302,7 +131,9 @@ class Mac(Codec[MacMessage[Any]]):
             parent_task_id=envelope.parent_task_id,
             trace_level=envelope.trace_level,
             session_id=envelope.session,
-            x_agentcanvas=self.extension(envelope, held, shown, _natural(BY_TYPE[type_], payload)),
+            x_agentcanvas=extension_of(
+                envelope, held, shown, dialect=self.name, natural=_natural(BY_TYPE[type_], payload)
+            ),
         )
         return BY_TYPE[type_](
             message_id=envelope.id,
@@ -374,7 +205,7 @@ class Mac(Codec[MacMessage[Any]]):
         if metadata is UNSET:
             metadata = _NO_METADATA
         elif metadata == _NO_METADATA:
-            fragments += (Fragment("/metadata", _EMPTY),)
+            fragments += (Fragment("/metadata", EMPTY),)
         return Envelope(
             id=wire.message_id,
             kind=kind,
@@ -483,9 +314,3 @@ def _natural(message: type[MacMessage[Any]], payload: Any) -> Kind:
     if payload.__class__ is StatusResponsePayload and payload.query_id is UNSET:
         return Kind.TASK_PROGRESS
     return _NATURAL[message]
-
-
-def _more_than_id(agent: AgentRef | UnsetType) -> AgentRef | UnsetType:
-    if agent is UNSET or (agent.type is UNSET and agent.instance is UNSET):
-        return UNSET
-    return agent
