@@ -2,11 +2,13 @@
 
 Pure: paths, link targets and numbers in, breaches out. ``patch`` finds out what a patch does and
 asks here about each result. Names are compared after folding away what a case-insensitive or
-Unicode-normalising disk would fold, so that ``.GIT``, ``.g<ZWNJ>it`` and ``.git.`` are ``.git``.
+Unicode-normalising disk would fold, so that ``.GIT``, ``.g<ZWNJ>it`` and ``.git.`` are ``.git``;
+the short names that NTFS gives to such a folder are that folder, too.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
@@ -24,12 +26,21 @@ MAX_PATH: Final = 1000
 MAX_NAME: Final = 255
 MAX_LINK_HOPS: Final = 40
 INTERNAL: Final = frozenset({".git", ".agentcanvas"})
-# What HFS+ ignores in a name, plus the marks that reverse the order in which a name is shown.
-_IGNORABLE: Final = frozenset(
-    map(chr, (*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x2070), 0xFEFF))
+# A selection leaves dist/ out at the top alone: one further down that git tracks is source.
+_SOURCE_BELOW: Final = frozenset({"dist"})
+# NTFS opens ``.agentcanvas`` as AGENTC~1 and, when such names are taken, as AG12F0~1.
+_SHORT_NAMES: Final = (
+    (".git", re.compile(r"git~\d+")),
+    (".agentcanvas", re.compile(r"(?:agentc|ag[0-9a-f]{2,4})~\d+")),
+    (".gitmodules", re.compile(r"(?:gitmod|gi[0-9a-f]{2,4})~\d+")),
+    ("node_modules", re.compile(r"node_m~\d+")),
 )
+# Format characters are invisible, as are selectors of a glyph's form; HFS+ ignores many of them.
+_SELECTORS: Final = frozenset(map(chr, range(0xFE00, 0xFE10)))
+# C0 and C1 controls and line separators: a terminal or a log obeys them.
+_CONTROLS: Final = frozenset({"Cc", "Zl", "Zp"})
+# Marks that reverse the order in which a name is shown.
 _REORDERING: Final = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
-_DELETE: Final = 0x7F
 
 
 class BreachKind(StrEnum):
@@ -99,12 +110,14 @@ class Policy(msgspec.Struct, frozen=True):
         folded = [fold(part) for part in path.split("/")]
         if hit := INTERNAL.intersection(folded):
             yield BreachKind.INTERNAL_FOLDER, f"leads into {min(hit)}, which no proposal may touch"
-        if any(part.startswith("git~") for part in folded):
-            yield BreachKind.INTERNAL_FOLDER, "is a short name of .git on some disks"
-        if ".gitmodules" in folded:
+        meant = {name for part in folded if (name := _long_name(part))}
+        if hit := INTERNAL & meant:
+            yield BreachKind.INTERNAL_FOLDER, f"is a short name of {min(hit)} on some disks"
+        if ".gitmodules" in meant.union(folded):
             yield BreachKind.SUBMODULE, "submodules are not changed by proposals"
-        if hit := frozenset(map(fold, self.left_out)).intersection(folded):
-            yield BreachKind.LEFT_OUT_FOLDER, f"{min(hit)} is left out of sandboxes"
+        named = meant.union(folded[:1], set(folded[1:]) - _SOURCE_BELOW)
+        if away := named.intersection(map(fold, self.left_out)):
+            yield BreachKind.LEFT_OUT_FOLDER, f"{min(away)} is left out of sandboxes"
         if self.allowed and not any(_below(path, folder) for folder in self.allowed):
             yield BreachKind.OUTSIDE_ALLOWED, f"is not below {', '.join(self.allowed)}"
         if self.scope and not within(path, self.scope):
@@ -115,14 +128,16 @@ def _name_reasons(raw: bytes) -> Iterator[tuple[BreachKind, str]]:
     try:
         path = raw.decode()
     except UnicodeDecodeError:
-        yield BreachKind.BAD_NAME, "is not UTF-8"
+        yield BreachKind.BAD_NAME, "its name is not UTF-8"
         return
     parts = path.split("/")
     if path.startswith("/"):
         yield BreachKind.ABSOLUTE_PATH, "is an absolute path"
     if ".." in parts:
         yield BreachKind.PARENT_FOLDER, "climbs with .."
-    if any(ord(char) < ord(" ") or ord(char) == _DELETE or char in _REORDERING for char in path):
+    if not path.isprintable() and any(
+        unicodedata.category(char) in _CONTROLS or char in _REORDERING for char in path
+    ):
         yield BreachKind.BAD_NAME, "holds a control character"
     if "\\" in path:
         yield BreachKind.BAD_NAME, "holds a backslash, a folder separator on some disks"
@@ -134,9 +149,20 @@ def _name_reasons(raw: bytes) -> Iterator[tuple[BreachKind, str]]:
 
 def fold(name: str) -> str:
     """One path component as the most forgetful disk would see it."""
-    visible = "".join(char for char in name if char not in _IGNORABLE)
+    visible = name if name.isascii() else "".join(char for char in name if _is_visible(char))
     # NTFS reads "name:stream" as name, and drops trailing dots and spaces.
     return unicodedata.normalize("NFKC", visible).casefold().split(":")[0].rstrip(" .")
+
+
+def _is_visible(char: str) -> bool:
+    return unicodedata.category(char) != "Cf" and char not in _SELECTORS
+
+
+def _long_name(folded: str) -> str | None:
+    """What NTFS may open under a short name."""
+    if "~" not in folded:
+        return None
+    return next((name for name, short in _SHORT_NAMES if short.fullmatch(folded)), None)
 
 
 def show(raw: bytes) -> str:
@@ -189,7 +215,8 @@ def link_breach(
         if first == b".":
             continue
         here.append(first)
-        if fold(show(first)) in INTERNAL:
+        folded = fold(show(first))
+        if folded in INTERNAL or _long_name(folded) in INTERNAL:
             return Breach(BreachKind.LINK_INTO_INTERNAL, shown, f"{leads} no proposal may reach")
         inner = readlink(b"/".join(here))
         if inner is not None:
