@@ -17,6 +17,7 @@ from agentcanvas.sandbox.prepare import prepare_sandbox
 from tests.cli import fake_office as fake
 from tests.cli.commanding import Desk, desk
 from tests.cli.fake_office import FakeOffice, Played
+from tests.cli.pseudo_terminal import at_terminal
 
 __all__ = ["desk"]
 
@@ -149,6 +150,17 @@ def test_the_patch_is_the_one_git_applies(desk: Desk, workspace: Path) -> None:
     assert (workspace / "new.bin").read_bytes() == bytes(range(256))
     stat = given(desk, "diff", "--stat")
     assert stat.stdout.splitlines() == ["added     new.bin", "modified  src/app.py"]
+
+
+def test_a_terminal_obeys_nothing_of_what_a_sandbox_holds(desk: Desk, workspace: Path) -> None:
+    work = folder_of(given(desk, "make"), "work")
+    (work / "README.md").write_text("\x1b]0;taken\x07over\n")
+    with at_terminal("done", "sandbox", "diff", cwd=workspace) as person:
+        person.sees("+\\x1b]0;taken\\x07over")
+        assert person.leaves() == 0
+        assert b"\x1b[31m-hello" in person.raw
+        assert b"\x1b]0;" not in person.raw
+    assert b"+\x1b]0;taken\x07over\n" in given(desk, "diff").stdout_bytes
 
 
 def test_a_diff_without_a_name_is_of_the_newest_sandbox(desk: Desk, workspace: Path) -> None:

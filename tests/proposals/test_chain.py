@@ -56,7 +56,7 @@ async def test_later_work_that_stands_on_it_is_named_and_nothing_changes(
 ) -> None:
     ready = await chain(tmp_path, *MIDDLE[case])
     before = shot(ready.workspace)
-    with pytest.raises(ApplyConflict, match=r"p1 was not taken back.*p2 changed it since") as told:
+    with pytest.raises(ApplyConflict, match=r"stands on p1: .*p2 changed it since") as told:
         await Landing(ready.workspace).undo("p1")
     assert len(told.value.conflicts) == 1
     assert "Take back p2 first" in str(told.value)
@@ -73,7 +73,7 @@ async def test_a_chain_of_followers_is_named_whole_and_what_was_undone_is_not(
     versions = [{"f": TEN.replace("5", word)} for word in ("5", "a", "b", "c")]
     ready = await chain(tmp_path, *versions)
     landing = Landing(ready.workspace)
-    with pytest.raises(ApplyConflict, match="f: p2, p3 changed it since"):
+    with pytest.raises(ApplyConflict, match=r"f: p2, p3 changed it since\. Take back p3 first"):
         await landing.undo("p1")
     await landing.undo("p3")
     with pytest.raises(ApplyConflict, match="f: p2 changed it since"):
@@ -84,8 +84,9 @@ async def test_a_chain_of_followers_is_named_whole_and_what_was_undone_is_not(
 async def test_an_edit_of_the_user_is_not_blamed_on_a_proposal(tmp_path: Path) -> None:
     ready = await chain(tmp_path, {"f": TEN}, {"f": TEN.replace("5", "five")})
     (ready.workspace / "f").write_text(TEN.replace("5", "mine"))
-    with pytest.raises(ApplyConflict, match="you changed the same lines"):
+    with pytest.raises(ApplyConflict, match="you changed the same lines") as refused:
         await Landing(ready.workspace).undo("p1")
+    assert "Set these edits aside, or ask for a change that undoes it." in str(refused.value)
 
 
 @pytest.mark.anyio

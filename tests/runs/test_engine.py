@@ -293,6 +293,29 @@ async def test_what_a_red_check_printed_reaches_whoever_judges_and_whoever_mends
         assert "+mend it" in told
 
 
+@pytest.mark.req("S7", "D7")
+async def test_a_change_that_later_work_stands_on_is_kept_and_the_other_task_is_named(
+    root: Path,
+) -> None:
+    async with engine_on(root) as engine:
+        runs = []
+        for words in ("hello world", "hello world again"):
+            runs.append(await engine.start(order(solo(f"echo {words} > greeting.txt"))))
+            await until_it_rests(engine, runs[-1])
+            await judged(engine, runs[-1], decision="apply")
+        (refused,) = await engine.undo(runs[0])
+        assert refused.problem == (
+            f"Nothing was taken back, for later work stands on task-1 of {runs[0]}: greeting.txt: "
+            f"task-1 of {runs[1]} changed it since. Take back task-1 of {runs[1]} first, or ask "
+            "for a change that undoes it."
+        )
+        assert (root / "greeting.txt").read_text() == "hello world again\n"
+        for run_id in reversed(runs):
+            (undone,) = await engine.undo(run_id)
+            assert not undone.problem
+        assert (root / "greeting.txt").read_text() == "hello\n"
+
+
 @pytest.mark.req("D16")
 async def test_a_flow_may_land_by_a_commit_and_take_it_back_by_another(root: Path) -> None:
     git(root, "config", "user.name", "User")

@@ -14,7 +14,9 @@ from agentcanvas.app.planning import images_going, standings
 from agentcanvas.app.workspace import FOLDER, ensure_folder
 from agentcanvas.cli.here import root_here
 from agentcanvas.cli.live.clean import one_line
+from agentcanvas.cli.live.diff import coloured
 from agentcanvas.cli.live.following import ExitCode
+from agentcanvas.cli.live.terminal import console_here
 from agentcanvas.cli.live.words import short
 from agentcanvas.cli.offices import at_office, finish, misused
 from agentcanvas.clock import SystemClock
@@ -132,7 +134,11 @@ def diff(
     agent: Agent = None,
     stat: Annotated[bool, typer.Option("--stat", help="Only name the changed files.")] = False,
 ) -> None:
-    """Print what was changed in a sandbox, as a patch; the newest one if none is named."""
+    """Print what was changed in a sandbox, as a patch; the newest one if none is named.
+
+    A terminal gets it in colours, and control characters written out; a file or a pipe gets the
+    patch itself, for `git apply`.
+    """
     root = root_here()
 
     async def work() -> int:
@@ -143,6 +149,8 @@ def diff(
         if stat:
             for change in patch.changes:
                 print(f"{change.status:<9} {one_line(shown(change.path))}")
+        elif sys.stdout.isatty():  # a terminal would obey what an agent has written
+            console_here().print(coloured(patch.text), end="")
         else:
             sys.stdout.flush()
             sys.stdout.buffer.write(patch.text)

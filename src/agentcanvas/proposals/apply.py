@@ -47,6 +47,10 @@ if TYPE_CHECKING:
 STATE_FOLDER: Final = ".agentcanvas"
 WORKTREE: Final = Worktree()
 T = TypeVar("T")
+_OTHERWISE: Final = {
+    Action.APPLY: "ask for a revision",
+    Action.UNDO: "ask for a change that undoes it",
+}
 
 
 class Receipt(msgspec.Struct, frozen=True):
@@ -215,7 +219,7 @@ class Landing:
         *,
         seal: Seal | None,
     ) -> Receipt:
-        planned = plan(changes, here, git).insist() if changes else Plan(())
+        planned = plan(changes, here, git).insist(_OTHERWISE[action]) if changes else Plan(())
         transaction = Transaction(here, self._files(name))
         return _receipt(transaction.run(name, action, planned, self._fresh_quarantine, seal))
 

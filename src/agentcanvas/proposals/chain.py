@@ -61,9 +61,9 @@ def named(conflict: ApplyConflict, journal: Journal, others: Iterable[Journal]) 
     if told == conflict.conflicts:
         return conflict
     listed = "; ".join(f"{path}: {why}" for path, why in told.items())
-    first = next(name for path in told for name in later.get(path, ()))
+    last = next(later[path][-1] for path in told if path in later)
     return ApplyConflict(
-        f"{journal.transaction} was not taken back and nothing was changed, for later work stands "
-        f"on it: {listed}. Take back {first} first, or ask for a change that undoes it.",
+        f"Nothing was taken back, for later work stands on {journal.transaction}: {listed}. "
+        f"Take back {last} first, or ask for a change that undoes it.",
         conflicts=told,
     )

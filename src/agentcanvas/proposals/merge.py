@@ -68,14 +68,14 @@ class Plan:
     merged: tuple[bytes, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
 
-    def insist(self) -> Plan:
-        """The plan; raises when there is a conflict."""
+    def insist(self, otherwise: str = "ask for a revision") -> Plan:
+        """The plan; raises when there is a conflict, and says what to do."""
         if not self.conflicts:
             return self
         told = "; ".join(f"{conflict.path}: {conflict.detail}" for conflict in self.conflicts)
         raise ApplyConflict(
             f"Nothing was changed, because of your own edits: {told}. "
-            "Commit or set these edits aside, or ask for a revision.",
+            f"Set these edits aside, or {otherwise}.",
             conflicts={conflict.path: conflict.detail for conflict in self.conflicts},
         )
 
