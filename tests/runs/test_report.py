@@ -73,6 +73,24 @@ def test_text_from_agents_cannot_break_the_table() -> None:
 
 
 @pytest.mark.req("V6")
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("Mend it.\n```text\nTraceback\n```\nGo on.", "Mend it. … Go on."),
+        ("````text\n```\n| a\n```\n````\nGo on.", "… Go on."),
+        ("One.\n```\na\n```\nTwo.\n```\nb\n```", "One. … Two. …"),
+        ("Never closed.\n```text\na\n````", "Never closed. ```text a ````"),
+        ("Say ``` in the middle.", "Say ``` in the middle."),
+    ],
+)
+def test_what_programs_printed_is_left_out_of_a_line(said: str, shown: str) -> None:
+    payload = e.Dispatch("t", "custom:coder-1", said)
+    event = e.TaskDispatched(actor="o", provenance=e.Provenance.SYSTEM, payload=payload)
+    report = markdown([example_run()[0], e.Recorded(2, 0, RUN, event)])
+    assert f"| O → Coder | {shown} |" in report
+
+
+@pytest.mark.req("V6")
 def test_a_run_without_proposals_has_a_report_too() -> None:
     report = markdown(example_run()[:1])
     assert "## Proposals\n\nNone." in report

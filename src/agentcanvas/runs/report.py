@@ -113,4 +113,25 @@ def _tests(tests: TestsRun | None) -> str:
 
 def _cell(text: str) -> str:
     """One line of text that cannot break a table or a heading."""
-    return " ".join(text.split()).replace("|", "\\|")
+    return " ".join(_without_blocks(text).split()).replace("|", "\\|")
+
+
+def _without_blocks(text: str) -> str:
+    """What is said, without the fenced blocks between: what programs printed makes no sentence."""
+    kept: list[str] = []
+    block: list[str] = []
+    for line in text.splitlines():
+        if block:
+            block.append(line)
+            if line.rstrip() == _fence_of(block[0]):
+                kept.append("…")
+                block = []
+        elif line.startswith("```"):
+            block = [line]
+        else:
+            kept.append(line)
+    return "\n".join(kept + block)
+
+
+def _fence_of(line: str) -> str:
+    return line[: len(line) - len(line.lstrip("`"))]
