@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentcanvas.app import own_patterns
-from agentcanvas.app.patterns import repertoire_here
+from agentcanvas.app.patterns import infos_here, repertoire_here
 from agentcanvas.app.trust import trust_now
 from agentcanvas.clock import SystemClock
 from agentcanvas.errors import FlowError
@@ -102,6 +102,16 @@ def test_it_does_not_run_before_it_is_trusted(tmp_path: Path) -> None:
             "        self.n = getattr(self, 'n', 0) + 1\n        said = str(self.n)\n",
             "it diverges on replay: step 1",
         ),
+        (
+            "        said = request\n",
+            "        said = ' '.join({request, 'a', 'b', 'c', 'd', 'e', 'f', 'g'})\n",
+            "step 1 was ask 'runner_1', then the same in other words; a set has another order",
+        ),
+        (
+            'cast["runner"] *',
+            "tuple(set(cast['runner'])) *",
+            "it diverges on replay: step 1 was ask",
+        ),
         ("* options.times:", "* options.times * 9:", "declares at most 2"),
         (
             "        said = request\n",
@@ -124,8 +134,33 @@ def test_one_that_waits_for_nothing_and_never_ends_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(own_patterns, "_TRIAL_S", 3)
+    stuck = RELAY.replace("import msgspec", "import msgspec\ninput_ = __import__('builtins').open")
+    stuck = stuck.replace("        said = request\n", "        input_('pipe').read()\n")
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.chdir(tmp_path)
+    assert "it never ends" in here(tmp_path, stuck).refused["relay"]
+
+
+@pytest.mark.req("I5")
+def test_a_flow_that_names_a_refused_one_is_told_why_and_not_that_it_is_unknown(
+    tmp_path: Path,
+) -> None:
+    here(tmp_path, RELAY.replace("import msgspec", "import asyncio\nimport msgspec"))
+    flow = """\
+version: 0.2
+agents: [{id: ann, role: member}, {id: bob, role: member}]
+interactions: [{id: i1, patternId: relay, roles: {runner: [ann, bob]}}]
+"""
+    (problem,) = check(
+        read_document(flow.encode(), "f.yaml"), infos_here(tmp_path, os.environ)
+    ).errors
+    assert str(problem).startswith('f.yaml:3:36: the pattern "relay" is refused: line 4 imports')
+
+
+def test_one_that_computes_for_ever_is_refused_when_it_has_for_a_while(tmp_path: Path) -> None:
     loop = RELAY.replace("        said = request\n", "        while True: pass\n")
-    assert "it never ends" in here(tmp_path, loop).refused["relay"]
+    refused = here(tmp_path, loop).refused["relay"]
+    assert refused == "it never ends: a trial with simulated agents took more than 5 s of computing"
 
 
 def test_an_edit_while_it_is_open_changes_nothing_that_is_open(tmp_path: Path) -> None:

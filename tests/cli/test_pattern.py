@@ -70,6 +70,15 @@ def test_a_name_that_is_not_there_is_guessed() -> None:
     assert "did you mean debate_judge" in str(result.exception)
 
 
+@pytest.mark.req("D43")
+def test_one_that_is_refused_is_not_said_to_be_missing(here: Path) -> None:
+    folder = here / ".agentcanvas" / "patterns"
+    folder.mkdir()
+    (folder / "relay.py").write_text("import asyncio\n")
+    result = give("show", "relay")
+    assert "The pattern relay is refused: it does not run yet." in str(result.exception)
+
+
 @pytest.mark.req("F1", "I5")
 @pytest.mark.parametrize("name", IDS)
 def test_a_flow_of_it_is_sound_as_it_is_written(here: Path, name: str) -> None:

@@ -11,9 +11,11 @@ import ast
 import hashlib
 import importlib.util
 import inspect
+import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
@@ -29,6 +31,9 @@ from agentcanvas.pattern import Pattern
 
 GROUP: Final = "agentcanvas.patterns"
 ENTRY: Final = "--entry-point"
+DIVERGES: Final = "it diverges on replay: "
+COMPUTING_S: Final = 5
+"""What a trial may compute; its agents answer at once, so that a second is plenty."""
 FORBIDDEN: Final = frozenset(
     {
         *("anyio", "asyncio", "concurrent", "multiprocessing", "threading", "select", "selectors"),
@@ -39,6 +44,8 @@ FORBIDDEN: Final = frozenset(
 )
 NO_PATTERN: Final = "it defines no PATTERN; end the file with: PATTERN = MyPattern()"
 _TRIAL_S: Final = 20
+_HASH_SEEDS: Final = ("1", "2", "3", "4")
+"""Each life of a run has another order of sets; two seeds would have the same one too often."""
 _NEEDED: Final = ("id", "roles", "options", "most", "run")
 _cleared: dict[str, str] = {}
 """What a trial of a text said; the same text need not be tried again in this process."""
@@ -193,7 +200,7 @@ def misshapen(pattern: Any) -> str:
 
 
 def _trial(text: str, *what: str) -> str:
-    """Have it played in a process of its own, twice; what is wrong, or nothing."""
+    """Have it played in processes of their own; what is wrong, or nothing."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     if digest not in _cleared:
         _cleared[digest] = _tried(what)
@@ -201,14 +208,61 @@ def _trial(text: str, *what: str) -> str:
 
 
 def _tried(what: tuple[str, ...]) -> str:
+    first, *others = _HASH_SEEDS
+    told = _ended(_begun(what, first))
+    if told.wrong:
+        return told.wrong
+    again = [_begun(what, seed) for seed in others]
+    for other in [_ended(each) for each in again]:
+        differs = other.wrong or difference(told.steps, other.steps)
+        if differs:
+            return f"{DIVERGES}{differs}; a set has another order in each life of a run: sort it"
+    return ""
+
+
+class _Told(NamedTuple):
+    """What a trial said: what is wrong, or a line for each step."""
+
+    wrong: str
+    steps: list[str]
+
+
+def _begun(what: tuple[str, ...], hash_seed: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "agentcanvas.app.pattern_trial", *what]
-    try:
-        done = subprocess.run(  # noqa: S603 - our own interpreter, on code that is trusted
-            command, capture_output=True, text=True, timeout=_TRIAL_S, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return f"it never ends: a trial with simulated agents took more than {_TRIAL_S} s"
-    if done.returncode == 0:
-        return ""
-    last = (done.stdout.strip() or done.stderr.strip()).splitlines()[-1:]
-    return last[0] if last else f"its trial ended with exit code {done.returncode}"
+    return subprocess.Popen(  # noqa: S603 - our own interpreter, on code that is trusted
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+    )
+
+
+def _ended(trial: subprocess.Popen[str]) -> _Told:
+    with trial:
+        try:
+            out, err = trial.communicate(timeout=_TRIAL_S)
+        except subprocess.TimeoutExpired:
+            trial.kill()
+            took = f"more than {_TRIAL_S} s"
+            return _Told(f"it never ends: a trial with simulated agents took {took}", [])
+    if trial.returncode == 0:
+        return _Told("", out.splitlines())
+    if trial.returncode == -signal.SIGXCPU:
+        took = f"more than {COMPUTING_S} s of computing"
+        return _Told(f"it never ends: a trial with simulated agents took {took}", [])
+    last = (out.strip() or err.strip()).splitlines()[-1:]
+    return _Told(last[0] if last else f"its trial ended with exit code {trial.returncode}", [])
+
+
+def difference(one: Sequence[str], other: Sequence[str]) -> str:
+    """The first step in which two records differ; nothing if none does."""
+    for number, (mine, theirs) in enumerate(zip(one, other, strict=False), 1):
+        if mine != theirs:
+            told = [each.rpartition(" ")[0] for each in (mine, theirs)]
+            then = "the same in other words" if told[0] == told[1] else told[1]
+            return f"step {number} was {told[0]}, then {then}"
+    if len(one) != len(other):
+        return f"it took {len(one)} steps, then {len(other)}"
+    return ""

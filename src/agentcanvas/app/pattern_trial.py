@@ -3,11 +3,14 @@
 ``-m agentcanvas.app.pattern_trial FILE``, or ``--entry-point NAME MODULE:ATTRIBUTE``.
 
 It is played twice with the same replies. Two different records would diverge on every resume, and
-more turns than it declares would break every bound.
+more turns than it declares would break every bound. Its steps are written out, a line each, so that
+whoever asked can hold them against those of another process.
 """
 
 from __future__ import annotations
 
+import hashlib
+import resource
 import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -16,9 +19,12 @@ from typing import Any
 import anyio
 
 from agentcanvas.app.own_patterns import (
+    COMPUTING_S,
+    DIVERGES,
     ENTRY,
     GROUP,
     NO_PATTERN,
+    difference,
     load_module,
     misshapen,
     patterns_of,
@@ -32,8 +38,8 @@ _SEEDS = 3
 _MOST_TURNS = 1_000
 
 
-def wrong_with(pattern: Pattern) -> str:
-    """What a trial shows to be wrong with a pattern; nothing if it may come in."""
+def tried(pattern: Pattern) -> tuple[str, list[str]]:
+    """What a trial shows to be wrong with a pattern, or nothing; and all its steps."""
     cast = {
         role.name: tuple(
             f"{role.name}_{number}" for number in range(1, (role.most or max(role.least, 2)) + 1)
@@ -43,16 +49,19 @@ def wrong_with(pattern: Pattern) -> str:
     options = pattern.options()
     players = {role: len(agents) for role, agents in cast.items()}
     most = pattern.most(Size(players=players), options).turns
+    steps: list[str] = []
     for seed in range(_SEEDS):
         one, other = (anyio.run(_played, pattern, cast, seed) for _ in range(2))
+        lines = _lines(one)
         if one != other:
-            return f"it diverges on replay: {_difference(one[1], other[1])}"
+            return f"{DIVERGES}{difference(lines, _lines(other))}", []
         turns = sum(said.verb in ("ask", "task") for said in one[1])
         if one[0].reason == "budget: no more turns":
-            return f"it never ends: it had asked {_MOST_TURNS:,} times"
+            return f"it never ends: it had asked {_MOST_TURNS:,} times", []
         if turns > most:
-            return f"it asked {turns} times and declares at most {most}; see Pattern.most"
-    return ""
+            return f"it asked {turns} times and declares at most {most}; see Pattern.most", []
+        steps += lines
+    return "", steps
 
 
 async def _played(pattern: Pattern, cast: Cast, seed: int) -> tuple[Outcome, tuple[Said, ...]]:
@@ -66,11 +75,15 @@ async def _played(pattern: Pattern, cast: Cast, seed: int) -> tuple[Outcome, tup
     return outcome, tuple(stage.record)
 
 
-def _difference(one: tuple[Said, ...], other: tuple[Said, ...]) -> str:
-    for number, (mine, theirs) in enumerate(zip(one, other, strict=False), 1):
-        if mine != theirs:
-            return f"step {number} was {mine.verb} {mine.to!r}, then {theirs.verb} {theirs.to!r}"
-    return f"it took {len(one)} steps, then {len(other)}"
+def _lines(played: tuple[Outcome, tuple[Said, ...]]) -> list[str]:
+    """Each step: what was done to whom, and a digest of all that was said; then how it ended."""
+    outcome, record = played
+    lines = [f"{said.verb} {said.to!r} {_digest(said)}" for said in record]
+    return [*lines, f"its end {_digest(outcome)}"]
+
+
+def _digest(whole: Said | Outcome) -> str:
+    return hashlib.sha256(repr(whole).encode()).hexdigest()[:16]
 
 
 def _loaded(what: list[str]) -> Any:
@@ -79,14 +92,26 @@ def _loaded(what: list[str]) -> Any:
     return load_module(Path(what[0]))
 
 
+def _compute_no_longer_than(seconds: int) -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    soft = seconds if hard == resource.RLIM_INFINITY else min(seconds, hard)
+    resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+
+
 def main() -> int:
     """Try every pattern of a file or an entry point."""
+    _compute_no_longer_than(COMPUTING_S)
     found = patterns_of(_loaded(sys.argv[1:]))
-    for wrong in [misshapen(each) or wrong_with(each) for each in found] or [NO_PATTERN]:
+    wrong = "" if found else NO_PATTERN
+    for pattern in found:
+        shape = misshapen(pattern)
+        wrong, steps = (shape, []) if shape else tried(pattern)
         if wrong:
-            sys.stdout.write(f"{wrong}\n")
-            return 1
-    return 0
+            break
+        sys.stdout.writelines(f"{step}\n" for step in steps)
+    if wrong:
+        sys.stdout.write(f"{wrong}\n")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -101,9 +101,11 @@ def repertoire_here(
 
 def infos_here(root: Path, environ: Mapping[str, str]) -> Patterns:
     """What a flow of this workspace may name; quick where nobody has patterns of their own."""
-    if has_own(root):
-        return repertoire_here(root, environ).infos
-    return KNOWN
+    if not has_own(root):
+        return KNOWN
+    here = repertoire_here(root, environ)
+    refused = {name: PatternInfo(name, (), refused=why) for name, why in here.refused.items()}
+    return refused | dict(here.infos)
 
 
 def info_of(pattern: Pattern) -> PatternInfo:

@@ -258,6 +258,8 @@ def _here() -> Repertoire:
 
 
 def _find(here: Repertoire, name: str) -> tuple[Pattern, PatternInfo]:
+    if name in here.refused:
+        raise FlowError(f"The pattern {name} is refused: {here.refused[name]}")
     if name not in here.patterns:
         raise FlowError(f"There is no pattern {name}; {did_you_mean(name, list(here.patterns))}")
     return here.patterns[name], here.info(name)

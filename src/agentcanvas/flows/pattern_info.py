@@ -99,6 +99,8 @@ class PatternInfo(Struct, frozen=True):
     options: type[Struct] | None = None
     """What its params are made into, where the pattern itself was asked."""
     worst_case: Callable[[Case], Cost] | None = None
+    refused: str = ""
+    """Why it may not be played, where nothing else is known of it."""
 
     def role(self, name: str) -> RoleInfo | None:
         return next((role for role in self.roles if role.name == name), None)

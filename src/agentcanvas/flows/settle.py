@@ -156,7 +156,7 @@ def settle_interaction(
 ) -> Settled:
     """One interaction; ``before`` is the one listed before it."""
     said = said_of(each)
-    topology = said.topology or (info.topologies[0] if info else None)
+    topology = said.topology or (info.topologies[0] if info and info.topologies else None)
     message_form = said.message_form or MessageForm.NL_TEXT
     sync = said.sync or (info.sync if info else Sync.REQ_RES)
     observability = said.observability or Observability()

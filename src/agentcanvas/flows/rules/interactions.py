@@ -46,9 +46,7 @@ def interactions(scene: Scene) -> Iterator[Problem]:
         yield from _unknown_players(scene, pointer, each)
         info = scene.info(each)
         if info is None:
-            advice = did_you_mean(each.pattern_id, scene.patterns)
-            sentence = f"there is no pattern {shown(each.pattern_id)}"
-            yield Problem(Rule.UNKNOWN_PATTERN, sentence, advice, at(pointer, "patternId"))
+            yield _not_there(scene, each.pattern_id, at(pointer, "patternId"))
         else:
             yield from _topology(pointer, each, info)
             yield from _roles(scene, pointer, each, info)
@@ -59,6 +57,16 @@ def interactions(scene: Scene) -> Iterator[Problem]:
         yield from plan(scene, pointer, each, info)
     yield from _order(scene)
     yield from _within(scene)
+
+
+def _not_there(scene: Scene, name: str, pointer: str) -> Problem:
+    refused = scene.patterns[name].refused if name in scene.patterns else ""
+    if refused:
+        sentence = f"the pattern {shown(name)} is refused: {refused}"
+        advice = "all that are refused: agentcanvas pattern list"
+        return Problem(Rule.UNKNOWN_PATTERN, sentence, advice, pointer)
+    advice = did_you_mean(name, scene.patterns)
+    return Problem(Rule.UNKNOWN_PATTERN, f"there is no pattern {shown(name)}", advice, pointer)
 
 
 def _edges(scene: Scene, pointer: str, each: Interaction) -> Iterator[Problem]:

@@ -32,7 +32,8 @@ class Scene:
     """Whether everything could be read, so that what is not there is really missing."""
 
     def info(self, interaction: Interaction) -> PatternInfo | None:
-        return self.patterns.get(interaction.pattern_id)
+        info = self.patterns.get(interaction.pattern_id)
+        return None if info is None or info.refused else info
 
 
 def repeated(names: Iterable[tuple[str, str]], what: str) -> Iterator[Problem]:
