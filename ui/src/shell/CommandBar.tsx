@@ -3,7 +3,7 @@ import { useEffect } from "react";
 import { useT } from "../i18n/index.ts";
 import { Kbd } from "../parts/Kbd.tsx";
 import { focusPage } from "../parts/lastFocus.ts";
-import { actionsOf, useOffered } from "./actions.ts";
+import { actionsOf, inOrder, useOffered } from "./actions.ts";
 import { useShell } from "./state.ts";
 
 /** Every action there is, by a few of its letters. Ctrl or Cmd with K, from everywhere. */
@@ -37,10 +37,7 @@ export function CommandBar() {
     };
   }, [isOpen]);
 
-  const groups = Map.groupBy(
-    actionsOf(offered).filter((action) => !action.hidden),
-    (action) => action.group,
-  );
+  const groups = inOrder(actionsOf(offered).filter((action) => !action.hidden), t);
   return (
     <Command.Dialog
       open={isOpen}
@@ -56,7 +53,7 @@ export function CommandBar() {
       <Command.Input placeholder={t("command.placeholder")} aria-label={t("command.title")} />
       <Command.List>
         <Command.Empty>{t("command.empty")}</Command.Empty>
-        {[...groups].map(([group, actions]) => (
+        {groups.map(([group, actions]) => (
           <Command.Group key={group} heading={group}>
             {actions.map(({ id, title, keys, disabled, run }) => (
               <Command.Item

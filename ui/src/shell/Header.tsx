@@ -8,6 +8,7 @@ import { Button } from "../parts/Button.tsx";
 import { Kbd } from "../parts/Kbd.tsx";
 import { Pill } from "../parts/Pill.tsx";
 import { useCounts } from "./Nav.tsx";
+import { modifier } from "./actions.ts";
 import { useCurrentRun, useSummary } from "./current.ts";
 import { useShell } from "./state.ts";
 
@@ -79,7 +80,5 @@ export function Header() {
     </header>
   );
 }
-
-const modifier = (): string => (/Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : "Ctrl");
 
 const folderOf = (root: string): string => root.split(/[/\\]/).findLast((part) => part !== "") ?? root;

@@ -1,7 +1,7 @@
 import { useT } from "../i18n/index.ts";
 import { Dialog } from "../parts/Dialog.tsx";
 import { Kbd } from "../parts/Kbd.tsx";
-import { actionsOf, useOffered } from "./actions.ts";
+import { actionsOf, inOrder, useOffered } from "./actions.ts";
 import { useShell } from "./state.ts";
 
 export function Help() {
@@ -9,10 +9,7 @@ export function Help() {
   const shown = useShell((shell) => shell.shown);
   const offered = useOffered();
   const { open, close } = useShell.getState();
-  const groups = Map.groupBy(
-    actionsOf(offered).filter((action) => action.keys !== undefined),
-    (action) => action.group,
-  );
+  const groups = inOrder(actionsOf(offered).filter((action) => action.keys !== undefined), t);
   return (
     <Dialog
       open={shown === "help"}
@@ -25,7 +22,7 @@ export function Help() {
       wide
     >
       <div className="key-groups">
-        {[...groups].map(([group, actions]) => (
+        {groups.map(([group, actions]) => (
           <section key={group}>
             <h3>{group}</h3>
             <dl>

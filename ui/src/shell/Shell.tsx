@@ -14,6 +14,7 @@ import { Help } from "./Help.tsx";
 import { Nav } from "./Nav.tsx";
 import { RunLine } from "./RunLine.tsx";
 import { QuestionDialog } from "./QuestionDialog.tsx";
+import { RunActions } from "./runActions.ts";
 import { StopDialog } from "./StopDialog.tsx";
 import { useKeys } from "./actions.ts";
 import { useNotice } from "./notice.ts";
@@ -63,6 +64,7 @@ export function Shell() {
           )}
         </main>
       </div>
+      <RunActions />
       <CommandBar />
       <Help />
       <StopDialog />

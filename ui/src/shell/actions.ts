@@ -4,6 +4,7 @@
 
 import { useEffect } from "react";
 import { create } from "zustand";
+import type { Translate } from "../i18n/index.ts";
 
 export interface Action {
   /** Unique; a later offer with the same id takes the place of an earlier one. */
@@ -11,7 +12,8 @@ export interface Action {
   readonly title: string;
   /** A heading to list it under. */
   readonly group: string;
-  /** One key as `KeyboardEvent.key` names it, or two after each other: `"j"`, `"?"`, `"g r"`. */
+  /** One key as `KeyboardEvent.key` names it, or two after each other: `"j"`, `"?"`, `"g r"`. What no
+      event is called, such as `"↓ ↑"`, is listed and heard by somebody else. */
   readonly keys?: string;
   /** Why it cannot be done now; it is listed with the reason, and its key does nothing. */
   readonly disabled?: string | undefined;
@@ -19,6 +21,9 @@ export interface Action {
   readonly hidden?: boolean;
   readonly run: () => void;
 }
+
+/** The key that is held with K. */
+export const modifier = (): string => (/Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : "Ctrl");
 
 interface Actions {
   readonly offered: readonly (readonly Action[])[];
@@ -31,6 +36,13 @@ export function actionsOf({ offered }: Actions): readonly Action[] {
   const found = new Map<string, Action>();
   for (const actions of offered) for (const action of actions) found.set(action.id, action);
   return [...found.values()];
+}
+
+/** Under their headings: the way to the views, what the shown one offers, and what is to be had everywhere. */
+export function inOrder(actions: readonly Action[], t: Translate): readonly (readonly [string, readonly Action[]])[] {
+  const last = (["group.run", "view.transcript", "view.runs", "group.page"] as const).map((key) => t(key));
+  const rank = (group: string) => (group === t("group.views") ? -2 : last.indexOf(group));
+  return [...Map.groupBy(actions, ({ group }) => group)].sort(([one], [other]) => rank(one) - rank(other));
 }
 
 /** Offer these for as long as the component is there; hand in a memoised list. */

@@ -5,7 +5,7 @@ import { isOver } from "../model/run.ts";
 import { titleOf } from "../model/words.ts";
 import { toast } from "../parts/toast.tsx";
 import { VIEWS } from "../views/index.ts";
-import { type Action, useActions } from "./actions.ts";
+import { type Action, modifier, useActions } from "./actions.ts";
 import { useCurrentRun, useSummary } from "./current.ts";
 import { mayNotify } from "./notice.ts";
 import { LANGUAGES, type Language, THEMES, usePrefs } from "./prefs.ts";
@@ -40,7 +40,9 @@ export function usePageActions(): void {
     const group = t("group.page");
     const { open } = useShell.getState();
     return [
+      { id: "commands", title: t("help.commandBar"), group, keys: `${modifier()} K`, hidden: true, run: () => { open("commands"); } },
       { id: "help", title: t("help.open"), group, keys: "?", run: () => { open("help"); } },
+      { id: "escape", title: t("help.escape"), group, keys: "Esc", hidden: true, run: () => undefined },
       {
         id: "asks",
         title: t("go.inbox"),
@@ -56,6 +58,8 @@ export function usePageActions(): void {
         disabled: status === undefined || isOver(status) ? t("stop.notRunning") : undefined,
         run: () => { open("stop"); },
       },
+      { id: "runs.start", title: t("start.title"), group: t("view.runs"), run: () => { go({ view: "runs", run: null, args: { over: "start" } }); } },
+      { id: "runs.clean", title: t("clean.title"), group: t("view.runs"), run: () => { go({ view: "runs", run: null, args: { over: "clean" } }); } },
       ...THEMES.filter((one) => one !== theme).map((one) => ({
         id: `theme.${one}`,
         title: t(`theme.${one}`),

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Row, type View, linesOf, marksOf, placeKey, rowsOf } from "./rows.ts";
+import { type Row, type View, lineOf, linesOf, marksOf, placeKey, rowToSay, rowsOf } from "./rows.ts";
 import { parsePatch } from "./patch.ts";
 import { BUCKET, newFile, one, textPatch } from "./sample.ts";
 
@@ -46,4 +46,13 @@ test("a file of very many lines waits until it is asked for", () => {
   const file = one(newFile("lock", Array.from({ length: 30_001 }, (_, n) => `line ${n}`)));
   expect(kinds(rowsOf([file], PLAIN))).toBe("file content");
   expect(rowsOf([file], { ...PLAIN, opened: new Set(["lock"]) })).toHaveLength(30_003);
+});
+
+test("a remark is about the line under the cursor, or below a heading about the first that is new", () => {
+  const rows = rowsOf(parsePatch(textPatch("a", "@@ -1,2 +1,2 @@\n w\n-x\n+y\n@@ -9,2 +9,1 @@\n k\n-z") + newFile("b", [])), PLAIN);
+  const said = (at: number) => lineOf(rows[rowToSay(rows, at)])?.text;
+  expect(kinds(rows)).toBe("file hunk line line line hunk line line file hunk");
+  expect([-1, 0, 1, 2, 3].map(said)).toEqual(["y", "y", "y", "w", "x"]);
+  expect([5, 7].map(said)).toEqual(["z", "z"]);
+  expect([rowToSay(rows, 8), rowToSay([], -1)]).toEqual([-1, -1]);
 });

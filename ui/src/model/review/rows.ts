@@ -217,3 +217,25 @@ const lined = new WeakMap<Hunk, readonly Line[]>();
 const marked = new WeakMap<Line, readonly Span[]>();
 const partnered = new WeakMap<Hunk, ReadonlyMap<number, number>>();
 const texts = (lines: readonly Line[]): readonly string[] => lines.map(({ text }) => text);
+
+/** What a remark on a row is about: its line, on the new side where it has both. */
+export const lineOf = (row: Row | undefined): Line | undefined =>
+  row?.kind === "line" ? row.line : row?.kind === "pair" ? (row.right ?? row.left) : undefined;
+
+/** The row that a remark is about where the cursor stands on this one: itself, or below the heading of a
+    file or hunk the first line of the next hunk that is new, or gone where none is; -1 where there is none. */
+export function rowToSay(rows: readonly Row[], at: number): number {
+  const from = Math.max(0, at);
+  const here = rows[from];
+  if (here === undefined || lineOf(here)) return here === undefined ? -1 : from;
+  let gone = -1;
+  for (let index = from + 1; index < rows.length; index++) {
+    const row = rows[index];
+    const isNext = row?.kind === "hunk" && gone >= 0;
+    if (row?.file !== here.file || isNext) break;
+    const sign = lineOf(row)?.sign;
+    if (sign === "+") return index;
+    if (sign === "-" && gone < 0) gone = index;
+  }
+  return gone;
+}

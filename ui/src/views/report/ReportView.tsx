@@ -1,12 +1,13 @@
 import { Copy, Download, FileText } from "lucide-react";
 import { useQuery } from "@tanstack/react-query";
-import { Suspense, lazy } from "react";
+import { Suspense, lazy, useCallback, useMemo } from "react";
 import { address, getText } from "../../api/client.ts";
 import { staleAfter } from "../../api/queries.ts";
 import { useT } from "../../i18n/index.ts";
 import { Button } from "../../parts/Button.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../../parts/States.tsx";
 import { complain, toast } from "../../parts/toast.tsx";
+import { type Action, useActions } from "../../shell/actions.ts";
 import { useCurrentRun } from "../../shell/current.ts";
 import "../../styles/report.css";
 
@@ -30,18 +31,35 @@ export default function ReportView() {
     enabled: runId !== null,
     queryFn: ({ signal }) => getText(address(["runs", runId ?? "", "report"]), { signal }),
   });
+  const copy = useCallback(() => {
+    navigator.clipboard.writeText(data ?? "").then(() => {
+      toast(t("copied"));
+    }, complain);
+  }, [data, t]);
+  useActions(
+    useMemo((): Action[] => {
+      if (runId === null) return [];
+      const group = t("view.report");
+      return [
+        { id: "report.copy", title: t("report.copy"), group, keys: "y", disabled: data === undefined ? t("loading") : undefined, run: copy },
+        ...FORMS.map((form) => ({
+          id: `report.${form}`,
+          title: t("report.download", { form }),
+          group,
+          run: () => { download(runId, form); },
+        })),
+      ];
+    }, [t, runId, data, copy]),
+  );
   if (runId === null) return <EmptyState icon={FileText} title={t("run.none")} text={t("run.noneText")} />;
   if (error) return <ErrorState title={t("report.cannot")} error={error} onRetry={() => void refetch()} />;
   return (
     <div className="report">
       <div className="toolbar">
         <Button
+          keys="y"
           blocked={data === undefined ? t("loading") : undefined}
-          onClick={() => {
-            navigator.clipboard.writeText(data ?? "").then(() => {
-              toast(t("copied"));
-            }, complain);
-          }}
+          onClick={copy}
         >
           <Copy size={14} strokeWidth={1.5} aria-hidden />
           {t("copy")}
@@ -50,8 +68,7 @@ export default function ReportView() {
           <a
             key={form}
             className="button"
-            href={address(["runs", runId, "report"], { format: form })}
-            download={`${runId}.${form}`}
+            {...linkTo(runId, form)}
             aria-label={t("report.download", { form })}
           >
             <Download size={14} strokeWidth={1.5} aria-hidden />
@@ -68,4 +85,15 @@ export default function ReportView() {
       )}
     </div>
   );
+}
+
+type Form = (typeof FORMS)[number];
+
+const linkTo = (runId: string, form: Form) => ({
+  href: address(["runs", runId, "report"], { format: form }),
+  download: `${runId}.${form}`,
+});
+
+function download(runId: string, form: Form): void {
+  Object.assign(document.createElement("a"), linkTo(runId, form)).click();
 }

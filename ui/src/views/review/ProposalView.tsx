@@ -4,6 +4,7 @@ import { ApiError } from "../../api/client.ts";
 import { useT } from "../../i18n/index.ts";
 import { plain } from "../../model/odd.ts";
 import type { Entry } from "../../model/review/queue.ts";
+import { lineOf, rowToSay } from "../../model/review/rows.ts";
 import { countSeen, isSeen, nextUnseen } from "../../model/review/seen.ts";
 import { type Names, nameOf, titleOf } from "../../model/words.ts";
 import { Kbd } from "../../parts/Kbd.tsx";
@@ -244,12 +245,12 @@ function useReviewActions({ entry, entries, reviewed, diff, verdict, toFile }: H
       if (next !== null && next !== file) toFile(next);
     };
     const writeHere = () => {
-      const row = rows[cursor];
-      const line = row?.kind === "line" ? row.line : row?.kind === "pair" ? (row.right ?? row.left) : undefined;
-      const path = files[row?.file ?? -1]?.path;
+      const at = rowToSay(rows, cursor);
+      const line = lineOf(rows[at]);
+      const path = files[rows[at]?.file ?? -1]?.path;
       const place = line && path !== undefined ? placeOf(path, line, isSince) : null;
+      if (at !== cursor) diff.current?.reveal(at < 0 ? nextRow(rows, cursor, 1, ["line", "pair"]) : at);
       if (place && line) reviewed.say(place, line.text);
-      else diff.current?.reveal(nextRow(rows, cursor, 1, ["line", "pair"]));
     };
     const takeHere = () => {
       const row = rows[cursor];
@@ -274,6 +275,7 @@ function useReviewActions({ entry, entries, reviewed, diff, verdict, toFile }: H
     return [
       { id: "review.next", title: t("review.do.next"), group, keys: "j", run: () => { step(1); } },
       { id: "review.before", title: t("review.do.before"), group, keys: "k", run: () => { step(-1); } },
+      { id: "review.lines", title: t("review.do.lines"), group, keys: "↓ ↑", hidden: true, run: () => undefined },
       { id: "review.nextFile", title: t("review.do.nextFile"), group, keys: "n", run: () => { toFile(Math.min(files.length - 1, cursor < 0 ? 0 : file + 1)); } },
       { id: "review.fileBefore", title: t("review.do.fileBefore"), group, keys: "p", run: () => { toFile(Math.max(0, file - 1)); } },
       { id: "review.seen", title: t("review.do.seen"), group, keys: "v", run: markSeen },

@@ -11,7 +11,7 @@ import { type Action, useActions } from "../../shell/actions.ts";
 import { replaceArgs, useRoute } from "../../shell/route.ts";
 import { TimelineItem } from "./Entry.tsx";
 import { TaskHeading } from "./TaskHeading.tsx";
-import { Toolbar } from "./Toolbar.tsx";
+import { KINDS, Toolbar } from "./Toolbar.tsx";
 
 const LINE_PX = 30;
 const CARD_PX = 90;
@@ -28,6 +28,7 @@ export function Timeline({ runId, feed }: Props) {
   const rows = useMemo(() => rowsOf(feed.items, deferred, feed.run.tasks), [feed.items, deferred, feed.run.tasks]);
   const moves = useRef<FeedMoves>(null);
   const searching = useRef<HTMLInputElement>(null);
+  const timing = useRef<HTMLInputElement>(null);
 
   const earlier = useCallback(() => {
     if (feed.before !== null) fetchEarlier(runId).catch(complain);
@@ -45,8 +46,16 @@ export function Timeline({ runId, feed }: Props) {
         { id: "timeline.end", title: t("timeline.follow"), group, keys: "f", run: () => moves.current?.toEnd() },
         { id: "timeline.start", title: t("timeline.toStart"), group, keys: "g g", run: () => moves.current?.toStart() },
         { id: "timeline.search", title: t("timeline.search"), group, keys: "/", run: () => searching.current?.focus() },
+        { id: "timeline.time", title: t("timeline.time"), group, keys: "h", run: () => timing.current?.focus() },
+        { id: "timeline.byTask", title: t(filter.byTask ? "timeline.inOrder" : "timeline.groupByTask"), group, keys: "b", run: () => { setFilter({ ...filter, byTask: !filter.byTask }); } },
+        ...KINDS.filter((kind) => kind !== filter.kind).map((kind) => ({
+          id: `timeline.kind.${kind}`,
+          title: t("timeline.show", { kind: t(`timeline.kind.${kind}`) }),
+          group,
+          run: () => { setFilter(kind === "all" ? { ...NO_FILTER, byTask: filter.byTask, folded: filter.folded } : { ...filter, kind }); },
+        })),
       ];
-    }, [t]),
+    }, [t, filter, setFilter]),
   );
 
   return (
@@ -56,6 +65,7 @@ export function Timeline({ runId, feed }: Props) {
         change={setFilter}
         run={feed.run}
         searching={searching}
+        timing={timing}
         jump={(time) => {
           const index = rowAt(rows, time);
           if (index !== null) moves.current?.to(index);
@@ -121,8 +131,6 @@ function RowContent({ row, feed, runId, filter, change }: RowProps) {
   return <TimelineItem item={item} runId={runId} open={open} undoable={task?.status === "applied"} />;
 }
 
-const KINDS: readonly string[] = ["all", "proposals", "reviews", "checks", "questions", "problems"];
-
 /** What is looked for is in the address, so that it can be linked and survives a reload. */
 function useFilter(): [Filter, (filter: Filter) => void] {
   const { args } = useRoute();
@@ -130,7 +138,7 @@ function useFilter(): [Filter, (filter: Filter) => void] {
   const { kind = "all", agent = "", q: search = "", by } = args;
   const filter = useMemo(
     (): Filter => ({
-      kind: KINDS.includes(kind) ? (kind as Filter["kind"]) : "all",
+      kind: KINDS.find((known) => known === kind) ?? "all",
       agent,
       search,
       byTask: by === "task",

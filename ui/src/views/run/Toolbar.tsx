@@ -5,7 +5,7 @@ import { plain } from "../../model/plain.ts";
 import type { Filter, Kind } from "../../model/rows.ts";
 import type { RunView } from "../../model/run.ts";
 
-const KINDS: readonly Kind[] = ["all", "proposals", "reviews", "checks", "questions", "problems"];
+export const KINDS: readonly Kind[] = ["all", "proposals", "reviews", "checks", "questions", "problems"];
 const SOURCES = [
   "user_input",
   "orchestrator_to_worker",
@@ -20,11 +20,12 @@ interface Props {
   readonly change: (filter: Filter) => void;
   readonly run: RunView;
   readonly searching: RefObject<HTMLInputElement | null>;
+  readonly timing: RefObject<HTMLInputElement | null>;
   /** False where there is no such time. */
   readonly jump: (time: string) => boolean;
 }
 
-export function Toolbar({ filter, change, run, searching, jump }: Props) {
+export function Toolbar({ filter, change, run, searching, timing, jump }: Props) {
   const t = useT();
   const [wrong, setWrong] = useState(false);
   return (
@@ -84,7 +85,7 @@ export function Toolbar({ filter, change, run, searching, jump }: Props) {
         <option value="">{t("timeline.anySource")}</option>
         {SOURCES.map((source) => (
           <option key={source} value={source}>
-            {source}
+            {t(`timeline.source.${source}`)}
           </option>
         ))}
       </select>
@@ -103,6 +104,7 @@ export function Toolbar({ filter, change, run, searching, jump }: Props) {
         }}
       />
       <input
+        ref={timing}
         className="input time"
         aria-label={t("timeline.time")}
         title={t("timeline.time")}
@@ -110,6 +112,7 @@ export function Toolbar({ filter, change, run, searching, jump }: Props) {
         aria-invalid={wrong}
         onKeyDown={(event) => {
           if (event.key === "Enter") setWrong(!jump(event.currentTarget.value));
+          if (event.key === "Escape") event.currentTarget.blur();
         }}
       />
       <label className="check">

@@ -1,10 +1,9 @@
 import { CircleHelp, Clock } from "lucide-react";
-import { address, post } from "../../api/client.ts";
 import { useT } from "../../i18n/index.ts";
 import { type RunView, waiting } from "../../model/run.ts";
 import { Button } from "../../parts/Button.tsx";
 import { Visible } from "../../parts/Visible.tsx";
-import { complain } from "../../parts/toast.tsx";
+import { resume } from "../../shell/runActions.ts";
 import { useShell } from "../../shell/state.ts";
 import { Meters } from "./Meters.tsx";
 import "../../styles/run.css";
@@ -33,7 +32,7 @@ export function WaitingLine({ run, runId }: { run: RunView; runId: string }) {
           </Button>
         )}
         {(on === "resume" || run.status === "stopped") && (
-          <Button small onClick={() => { post(address(["runs", runId, "resume"])).catch(complain); }}>
+          <Button small onClick={() => { resume(runId); }}>
             {t("wait.resumeNow")}
           </Button>
         )}

@@ -1,8 +1,7 @@
 import { List, Plus, Trash2 } from "lucide-react";
-import { useMemo, useState } from "react";
-import { address, post } from "../../api/client.ts";
+import { useMemo } from "react";
 import { useRuns } from "../../api/queries.ts";
-import type { RunSummary, StartedView } from "../../api/types.ts";
+import type { RunSummary } from "../../api/types.ts";
 import { useT } from "../../i18n/index.ts";
 import { plain } from "../../model/plain.ts";
 import { isOver } from "../../model/run.ts";
@@ -10,9 +9,9 @@ import { dayAndTime, dollars, duration, short, titleOf } from "../../model/words
 import { Button } from "../../parts/Button.tsx";
 import { Pill } from "../../parts/Pill.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../../parts/States.tsx";
-import { complain } from "../../parts/toast.tsx";
 import { type Action, useActions } from "../../shell/actions.ts";
-import { addressOf, go } from "../../shell/route.ts";
+import { canResume, resume, retry } from "../../shell/runActions.ts";
+import { addressOf, replaceArgs, useRoute } from "../../shell/route.ts";
 import { Elapsed } from "../run/Elapsed.tsx";
 import { CleanUpDialog } from "./CleanUpDialog.tsx";
 import { StartDialog } from "./StartDialog.tsx";
@@ -21,14 +20,14 @@ import "../../styles/runs.css";
 export default function RunsView() {
   const t = useT();
   const { data, error, refetch } = useRuns();
-  const [over, setOver] = useState<"start" | "clean" | null>(null);
+  // In the address, so that the command bar leads here from every view.
+  const { over } = useRoute().args;
 
   useActions(
     useMemo((): Action[] => {
       const group = t("view.runs");
       return [
         { id: "runs.start", title: t("start.title"), group, keys: "c", run: () => { setOver("start"); } },
-        { id: "runs.clean", title: t("clean.title"), group, run: () => { setOver("clean"); } },
       ];
     }, [t]),
   );
@@ -58,11 +57,15 @@ export default function RunsView() {
       ) : (
         <Table runs={data.runs} />
       )}
-      <StartDialog open={over === "start"} onOpenChange={(open) => { setOver(open ? "start" : null); }} />
-      <CleanUpDialog open={over === "clean"} onOpenChange={(open) => { setOver(open ? "clean" : null); }} />
+      <StartDialog open={over === "start"} onOpenChange={(open) => { setOver(open ? "start" : ""); }} />
+      <CleanUpDialog open={over === "clean"} onOpenChange={(open) => { setOver(open ? "clean" : ""); }} />
     </div>
   );
 }
+
+const setOver = (over: "start" | "clean" | ""): void => {
+  replaceArgs({ over });
+};
 
 function Table({ runs }: { runs: readonly RunSummary[] }) {
   const t = useT();
@@ -116,25 +119,13 @@ function Row({ run }: { run: RunSummary }) {
       <td className="number">{endedMs ? duration(endedMs - startedMs) : <Elapsed from={startedMs} to={null} />}</td>
       <td>
         <div className="row-actions">
-          {(status === "interrupted" || status === "stopped") && (
-            <Button
-              small
-              onClick={() => {
-                post(address(["runs", runId, "resume"])).then(() => { go({ view: "run", run: runId }); }, complain);
-              }}
-            >
+          {canResume(status) && (
+            <Button small onClick={() => { resume(runId); }}>
               {t("wait.resumeNow")}
             </Button>
           )}
           {isOver(status) && (
-            <Button
-              small
-              onClick={() => {
-                post<StartedView>(address(["runs", runId, "retry"])).then((next) => {
-                  go({ view: "run", run: next.runId });
-                }, complain);
-              }}
-            >
+            <Button small onClick={() => { retry(runId); }}>
               {t("runs.retry")}
             </Button>
           )}

@@ -27,6 +27,7 @@ export function Talk({ runId, member, run, seen }: Props) {
   const [state, setState] = useState<"loading" | "here" | Error>("loading");
   const [withRaw, setWithRaw] = useState(false);
   const moves = useRef<FeedMoves>(null);
+  const telling = useRef<HTMLInputElement>(null);
   const last = useRef(0);
   const isWorking = run.turns.some((turn) => turn.agent === member.id);
 
@@ -61,9 +62,10 @@ export function Talk({ runId, member, run, seen }: Props) {
       return [
         { id: "transcript.end", title: t("timeline.follow"), group, keys: "f", run: () => moves.current?.toEnd() },
         { id: "transcript.start", title: t("timeline.toStart"), group, keys: "g g", run: () => moves.current?.toStart() },
+        { id: "transcript.tell", title: t("tell.open", { name: member.name }), group, keys: "m", run: () => telling.current?.focus() },
         { id: "transcript.raw", title: t("transcript.raw"), group, keys: "w", run: () => { setWithRaw((on) => !on); } },
       ];
-    }, [t]),
+    }, [t, member.name]),
   );
 
   const blocks = withRaw ? talk.blocks : talk.blocks.filter(({ kind }) => kind !== "raw");
@@ -104,7 +106,7 @@ export function Talk({ runId, member, run, seen }: Props) {
       ) : (
         <EmptyState title={t("transcript.empty", { name: member.name })} text={t("transcript.emptyText")} />
       )}
-      <TellForm runId={runId} member={member} run={run} isOver={isOver(run.status)} isWorking={isWorking} />
+      <TellForm ref={telling} runId={runId} member={member} run={run} isOver={isOver(run.status)} isWorking={isWorking} />
     </section>
   );
 }

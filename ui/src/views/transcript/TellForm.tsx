@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { type Ref, useState } from "react";
 import { address, post } from "../../api/client.ts";
 import type { Member } from "../../api/types.ts";
 import { useT } from "../../i18n/index.ts";
@@ -14,10 +14,11 @@ interface Props {
   readonly run: RunView;
   readonly isOver: boolean;
   readonly isWorking: boolean;
+  readonly ref: Ref<HTMLInputElement>;
 }
 
 /** Words for a worker: with its next turn while the run goes on, as a new run when it is over. */
-export function TellForm({ runId, member, isOver, isWorking }: Props) {
+export function TellForm({ runId, member, isOver, isWorking, ref }: Props) {
   const t = useT();
   const [text, setText] = useState("");
   const [busy, setBusy] = useState(false);
@@ -53,10 +54,12 @@ export function TellForm({ runId, member, isOver, isWorking }: Props) {
           {t(isOver ? "tell.over" : isWorking ? "tell.working" : "tell.idle", { name: member.name })}
         </span>
         <input
+          ref={ref}
           className="input"
           value={text}
           maxLength={20_000}
           onChange={(event) => { setText(event.target.value); }}
+          onKeyDown={(event) => { if (event.key === "Escape") event.currentTarget.blur(); }}
         />
       </label>
       <Button type="submit" look="primary" busy={busy} blocked={text.trim() ? undefined : t("tell.empty")}>
