@@ -112,12 +112,13 @@ def stages() -> Iterator[tuple[ScriptedStage, Any, Any]]:
                 roles = {r.name: r.most or max(r.least, 4) for r in pattern.roles}
                 cast = {r: tuple(f"{r}_{n}" for n in range(many)) for r, many in roles.items()}
                 everybody = {"c", "d", *(agent for agents in cast.values() for agent in agents)}
-                crowd = Crowd(dict.fromkeys(everybody, Kind(0.5)), cast.get("worker", ()), seed)
+                chosen = msgspec.convert(options, pattern.options)
+                kinds = dict.fromkeys(everybody, Kind(0.5))
+                crowd = Crowd(pattern, cast, kinds, chosen, seed)
                 green = [Measure("tests_passed", 1, holds=True)] * 99
                 stage = ScriptedStage(
                     crowd.say, typed=crowd.fill, measures=green, patterns=PATTERNS, turns=300
                 )
-                chosen = msgspec.convert(options, pattern.options)
                 yield stage, Verified(pattern, looks), (cast, chosen)
 
 

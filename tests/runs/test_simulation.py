@@ -81,6 +81,42 @@ def test_every_pattern_can_be_simulated_and_the_same_seed_says_the_same(pattern:
     assert found.turns > 0
 
 
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.id)
+@pytest.mark.parametrize(("accuracy", "expected"), [(1.0, "right"), (0.0, "wrong")])
+def test_what_a_pattern_comes_to_is_what_its_agents_know(
+    pattern: Any, accuracy: float, expected: str
+) -> None:
+    """So whoever compares patterns sees what voting, checking and arguing make of their errors."""
+    info = CATALOGUE[pattern.id]
+    cast = {
+        role.name: tuple(f"{role.name}-{i}" for i in range(role.most or max(role.least, 2)))
+        for role in info.roles
+    }
+    kinds = {agent: Kind(accuracy) for agents in cast.values() for agent in agents}
+    ends = ends_of(info.termination)
+    found = simulate(pattern, cast, kinds, pattern.options(), ends=ends, runs=10, patterns=PATTERNS)
+    assert found.results == {expected: 10}
+
+
+def test_reasons_are_counted_without_their_figures() -> None:
+    cast = {role: (role,) for role in ("planner", "executor", "observer", "reflector")}
+    pattern = BY_ID["plan_execute_observe_reflect"]
+    kinds = {role: Kind(0.5) for role in cast}
+    ends = ends_of(CATALOGUE[pattern.id].termination)
+    found = simulate(pattern, cast, kinds, pattern.options(), ends=ends, runs=50)
+    assert found.reasons.keys() == {"done", "plan carried out"}
+
+
+def test_who_chooses_among_proposals_chooses_by_what_they_say() -> None:
+    """One voter is always wrong and proposes first; the others know better."""
+    cast = {"evaluator": ("e0", "e1", "e2"), "judge": ("j",)}
+    kinds = {"e0": Kind(0), "e1": Kind(), "e2": Kind(), "j": Kind()}
+    pattern = BY_ID["majority_vote_with_tiebreak"]
+    ends = ends_of(CATALOGUE[pattern.id].termination)
+    found = simulate(pattern, cast, kinds, pattern.options(), ends=ends, runs=10)
+    assert found.results == {"right": 10}
+
+
 @pytest.mark.parametrize("words", ["noisy", "noisy:2", "noisy:x", "noisy:0.5:0", "loud", ""])
 def test_an_agent_nobody_can_simulate_is_named(words: str) -> None:
     with pytest.raises(ValidationError, match=r"is no simulated agent; say noisy:0\.7"):

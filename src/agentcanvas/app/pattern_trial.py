@@ -66,8 +66,7 @@ def tried(pattern: Pattern) -> tuple[str, list[str]]:
 
 async def _played(pattern: Pattern, cast: Cast, seed: int) -> tuple[Outcome, tuple[Said, ...]]:
     kinds = {agent: Kind(0.7) for agents in cast.values() for agent in agents}
-    writing = [role.name for role in pattern.roles if role.writes]
-    crowd = Crowd(kinds, [agent for role in writing for agent in cast[role]], seed)
+    crowd = Crowd(pattern, cast, kinds, pattern.options(), seed)
     stage = ScriptedStage(
         crowd.say, typed=crowd.fill, turns=_MOST_TURNS, patterns=(*PATTERNS, pattern)
     )

@@ -9,9 +9,10 @@ independently, and what that costs.
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import anyio
 import msgspec
@@ -21,12 +22,13 @@ from agentcanvas.errors import ValidationError
 from agentcanvas.pattern import Answer, Cast, Ends, Fate, Measure, Outcome, Pattern
 from agentcanvas.patterns.scripted import Reply, Said, ScriptedStage
 from agentcanvas.protocol.plan import Plan, PlannedTask
+from agentcanvas.runs.manners import FORMS, RIGHT, WORDS, WRONG, Seen, right_among
 
-RIGHT: Final = "answer-right"
-WRONG: Final = "answer-wrong"
 _MESSAGES_A_TURN = 2
 _MOST_CHECKS = 100
 """Checks pass: what is simulated is agents, not code."""
+_WHAT_EXACTLY = re.compile(r"\s*[:(]")
+"""What follows it in a reason are names and figures."""
 _SURE = 0.9
 _UNSURE = 0.1
 
@@ -77,18 +79,32 @@ class Simulation(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Crowd:
-    """The agents of one run."""
+    """The agents of one run of a pattern."""
 
-    def __init__(self, kinds: Mapping[str, Kind], workers: Sequence[str], seed: int) -> None:
+    def __init__(
+        self, pattern: Pattern, cast: Cast, kinds: Mapping[str, Kind], options: Any, seed: int
+    ) -> None:
+        writing = {role.name for role in pattern.roles if role.writes}
+        self._cast = cast
         self._kinds = kinds
-        self._workers = workers
+        self._options = options
+        self._workers = [agent for role in writing for agent in cast.get(role, ())]
+        self._words = {
+            agent: WORDS[pattern.id, role]
+            for role, agents in cast.items()
+            if (pattern.id, role) in WORDS
+            for agent in agents
+        }
         self._random = random.Random(seed)  # noqa: S311 - noise, not a secret
         self._plans = 0
 
     def say(self, to: str, message: str) -> Reply:
         """A text."""
-        del message
-        return self._failure(to) or self._word(to, ok=self._is_right(to))
+        failed = self._failure(to)
+        if failed is not None:
+            return failed
+        seen = self._seen(to, message, ok=self._is_right(to))
+        return self._words[to](seen) if to in self._words else seen.word
 
     def fill(self, to: str, message: str, form: object) -> Reply:
         """A form, or one of some choices."""
@@ -97,9 +113,12 @@ class Crowd:
             return failed
         ok = self._is_right(to)
         if isinstance(form, tuple):
-            value: Any = {"choice": self._choice(form, ok=ok), "reason": self._word(to, ok=ok)}
+            choice = self._choice(form, message, ok=ok)
+            value: Any = {"choice": choice, "reason": self._word(to, ok=ok)}
         elif form is Plan:
             value = self._plan()
+        elif form in FORMS:
+            value = FORMS[form](self._seen(to, message, ok=ok))
         else:
             value = self._value(shape.type_info(form), to, message, ok=ok)
         return msgspec.json.encode(value).decode()
@@ -108,6 +127,10 @@ class Crowd:
         """About half a minute a turn."""
         del to, message
         return self._random.uniform(15, 45)
+
+    def _seen(self, to: str, message: str, *, ok: bool) -> Seen:
+        word = self._word(to, ok=ok)
+        return Seen(message, word, ok, self._options, self._cast, self._random)
 
     def _is_right(self, to: str) -> bool:
         return self._random.random() < self._kinds[to].accuracy
@@ -123,8 +146,8 @@ class Crowd:
         wrongs = self._kinds[to].wrongs
         return WRONG if wrongs == 1 else f"{WRONG}-{self._random.randint(1, wrongs)}"
 
-    def _choice(self, among: Sequence[str], *, ok: bool) -> str:
-        right = RIGHT if RIGHT in among else among[0]
+    def _choice(self, among: tuple[str, ...], message: str, *, ok: bool) -> str:
+        right = right_among(among, message)
         others = [each for each in among if each != right]
         return right if ok or not others else self._random.choice(others)
 
@@ -149,18 +172,18 @@ class Crowd:
                 return self._value(types[0], to, message, ok=ok)
             case _:
                 sound = (WRONG not in message) is ok  # as this agent sees what it is shown
-                return self._single(kind, to, ok=ok, sound=sound)
+                return self._single(kind, to, message, ok=ok, sound=sound)
 
-    def _single(self, kind: shape.Type, to: str, *, ok: bool, sound: bool) -> Any:
+    def _single(self, kind: shape.Type, to: str, message: str, *, ok: bool, sound: bool) -> Any:
         match kind:
             case shape.BoolType():
                 return sound
             case shape.StrType():
                 return self._word(to, ok=ok)
             case shape.LiteralType(values=values):
-                return self._choice([str(value) for value in values], ok=ok)
+                return self._choice(tuple(map(str, values)), message, ok=ok)
             case shape.EnumType(cls=members):
-                return self._choice([str(each.value) for each in members], ok=ok)
+                return self._choice(tuple(str(each.value) for each in members), message, ok=ok)
             case shape.FloatType(le=most) if most is not None and most <= 1:
                 return _SURE if sound else _UNSURE
             case shape.FloatType() | shape.IntType():
@@ -185,13 +208,11 @@ def simulate(
 
     With ``first_come`` it goes on with whoever has answered, as with ``sync: async``.
     """
-    writing = {role.name for role in pattern.roles if role.writes}
-    workers = [agent for role in writing for agent in cast.get(role, ())]
     figures = _Figures()
 
     async def play_all() -> None:
         for number in range(runs):
-            crowd = Crowd(kinds, workers, seed * 1_000_003 + number)
+            crowd = Crowd(pattern, cast, kinds, options, seed * 1_000_003 + number)
             stage = ScriptedStage(
                 crowd.say,
                 typed=crowd.fill,
@@ -223,7 +244,7 @@ class _Figures:
     def take(self, outcome: Outcome, record: Sequence[Said]) -> None:
         """Count one run."""
         self._results[_found_in(outcome.result)] += 1
-        self._reasons[outcome.reason.partition(":")[0]] += 1
+        self._reasons[_WHAT_EXACTLY.split(outcome.reason)[0]] += 1
         self._done += outcome.done
         asked = sum(said.verb in ("ask", "task") for said in record)
         told = sum(said.verb in ("tell", "route", "notify") for said in record)
