@@ -434,7 +434,7 @@ def test_all_problems_of_all_layers_are_told_at_once_in_the_order_of_the_layers(
         (
             "heartbeat:\n  intervall_s: 3\n",
             "agentcanvas.yaml:2:3: heartbeat.intervall_s is not a setting; "
-            "did you mean heartbeat.interval_s?.",
+            "did you mean heartbeat.interval_s?",
         ),
         ("hartbeat: {}\n", "1:1: hartbeat is not a setting; did you mean heartbeat?"),
         ("interval_s: 3\n", "interval_s is not a setting here; did you mean heartbeat.interval_s?"),

@@ -135,7 +135,18 @@ async def test_settings_that_cannot_be_read_are_in_the_way(place: Place) -> None
     (place.root / "agentcanvas.yaml").write_text("heartbeat: {intervall_s: 1}")
     finding = (await found(place))["settings"]
     assert finding.grade is Grade.FAIL
-    assert "did you mean heartbeat.interval_s?" in finding.sentence
+    assert finding.sentence.endswith("did you mean heartbeat.interval_s?")
+
+
+def test_flows_are_not_blamed_for_settings_that_cannot_be_read(place: Place) -> None:
+    place.run("flow", "new")
+    (place.root / "agentcanvas.yaml").write_text("heartbeat: {intervall_s: 1}")
+    assert place.run("trust", "--yes").returncode == 0
+    said = next(
+        line for line in place.run("doctor").stdout.splitlines() if line.startswith("warn  flows")
+    )
+    assert "heartbeat" not in said
+    assert said.endswith("→ mend the settings, then look again")
 
 
 async def test_settings_that_nobody_has_trusted_are_a_warning(place: Place) -> None:

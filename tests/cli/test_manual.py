@@ -65,12 +65,31 @@ def test_every_command_stands_under_a_heading() -> None:
         (("run",), "[OPTIONS] [FLOW] [REQUEST]"),
         (("review",), "[OPTIONS] [RUN] [TASK]"),
         (("transcript",), "[OPTIONS] [RUN] AGENT"),
+        (("attach",), "[OPTIONS] [RUN] AGENT"),
         (("flow", "check"), "[OPTIONS] [NAME]..."),
         (("agents", "test"), "[OPTIONS] CLI"),
     ],
 )
 def test_the_usage_line_is_what_is_typed(words: tuple[str, ...], usage: str) -> None:
     assert help_of(*words).strip().splitlines()[0].strip().endswith(usage)
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("report", "--format", "pdf"), "'pdf' is not one of 'md', 'json', 'html'."),
+        (("run", "--parallel", "0"), "it should be greater than or equal to 1"),
+        (("run", "--parallel", "many"), "it should be a valid integer"),
+        (("flow", "new", "--from", "band"), "'band' is not one of 'solo', 'team'."),
+    ],
+)
+def test_what_is_wrong_with_a_value_is_said_in_words(
+    words: tuple[str, ...], complaint: str
+) -> None:
+    done = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"}).invoke(app, list(words))
+    assert done.exit_code == 2
+    said = next(line for line in done.output.splitlines() if "Invalid value" in line)
+    assert said.strip("│ ") == f"Invalid value for '{words[-2]}': {complaint}"
 
 
 def test_completion_knows_the_commands_and_their_options() -> None:

@@ -102,6 +102,17 @@ def test_without_a_command_it_is_said_how_to_name_one(
         assert advice in result.stderr
 
 
+def test_one_word_that_nearly_names_a_flow_is_a_slip_and_starts_nothing(desk: Desk) -> None:
+    trusted(desk)
+    office = FakeOffice(begin=propose)
+    slip = desk.give(office, "run", "sole")
+    assert (slip.exit_code, office.orders) == (2, [])
+    assert "There is no flow sole; did you mean solo?" in slip.stderr
+    for words in (["mend solo"], ["documentation"], ["sole", "--command", "other {prompt}"]):
+        desk.give(office, "run", *words)
+    assert [order.flow for order in office.orders] == ["one-off"] * 3
+
+
 def test_options_are_written_into_the_flow_so_that_a_repeat_has_them_too(desk: Desk) -> None:
     office = FakeOffice(begin=propose)
     desk.give(

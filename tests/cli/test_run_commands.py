@@ -188,8 +188,9 @@ def test_an_agent_that_has_said_nothing_is_called_silent(desk: Desk) -> None:
     )
 
 
-def test_attach_says_when_an_agent_is_not_at_work(desk: Desk) -> None:
-    result = desk.give(FakeOffice(done()), "attach", "coder")
+@pytest.mark.parametrize("words", [["coder"], [RUN, "coder"]])
+def test_attach_says_when_an_agent_is_not_at_work(desk: Desk, words: list[str]) -> None:
+    result = desk.give(FakeOffice(done()), "attach", *words)
     assert result.exit_code == 0
     assert result.stdout == (
         f"Coder is not at work. What it said: agentcanvas transcript {RUN} coder\n"

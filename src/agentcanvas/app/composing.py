@@ -6,6 +6,7 @@ be repeated with it.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -35,6 +36,8 @@ ONE_OFF: Final = "one-off"
 _WORKER: Final = "coder"
 # In small letters it is a name; a variable that is set for the command alone is in capitals.
 _CHECK: Final = re.compile(r"(?:(?P<name>[a-z][a-z0-9_-]{0,39})=)?+(?P<command>.*\S.*)", re.DOTALL)
+_LIKENESS: Final = 0.7
+"""How alike one word and the name of a flow must be to call it a slip, and no request."""
 _HOUR_MS: Final = 3_600_000
 _NO_COMMAND: Final = (
     "Or name a command that reads the task on its standard "
@@ -93,6 +96,14 @@ class Composed(Struct, frozen=True):
 def names_a_flow(root: Path, word: str) -> bool:
     """Whether a word on the command line is a flow, and not a request."""
     return word in flow_files(root) or (word.endswith(SUFFIXES) and " " not in word.strip())
+
+
+def nearly_a_flow(root: Path, word: str) -> str:
+    """The flow that a word on the command line nearly names; empty for a request."""
+    if len(word.split()) != 1:
+        return ""
+    close = difflib.get_close_matches(word, flow_files(root), n=1, cutoff=_LIKENESS)
+    return close[0] if close else ""
 
 
 def flow_named(root: Path, here: Path, name: str, environ: Mapping[str, str]) -> Composed:

@@ -29,7 +29,13 @@ from agentcanvas.app.settings import load_settings
 from agentcanvas.app.settings_here import LOOK, NOT_YET, own_file_holds
 from agentcanvas.app.trust import trust_of
 from agentcanvas.app.workspace import FOLDER, store_path
-from agentcanvas.errors import AgentCanvasError, GitUnusable, NoConfinement, SandboxError
+from agentcanvas.errors import (
+    AgentCanvasError,
+    GitUnusable,
+    NoConfinement,
+    SandboxError,
+    SettingsError,
+)
 from agentcanvas.flows.check import check
 from agentcanvas.flows.load import flow_files, read_flow
 from agentcanvas.flows.trust import TrustState
@@ -250,6 +256,7 @@ def _flows(root: Path) -> Finding:
         return _ok("flows", "none yet", "make one: agentcanvas flow new")
     wrong = []
     unable: dict[str, list[str]] = {}
+    unknown = False
     for name, path in known.items():
         flow = check(read_flow(path)).flow
         if flow is None:
@@ -257,6 +264,8 @@ def _flows(root: Path) -> Finding:
             continue
         try:
             check_crew(flow.agents, root)
+        except SettingsError:  # which are a finding of their own
+            unknown = True
         except AgentCanvasError as reason:
             unable.setdefault(str(reason).removesuffix("."), []).append(name)
     if wrong:
@@ -264,6 +273,9 @@ def _flows(root: Path) -> Finding:
     if unable:
         told = [f"{', '.join(names)} cannot start: {reason}" for reason, names in unable.items()]
         return _warn("flows", "; ".join(told), "say in the flow what answers for each agent")
+    if unknown:
+        sentence = f"{', '.join(known)}; whether they can start depends on the settings"
+        return _warn("flows", sentence, "mend the settings, then look again")
     return _ok("flows", ", ".join(known))
 
 

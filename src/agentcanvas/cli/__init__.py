@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from agentcanvas._version import __version__
-from agentcanvas.cli.manual import group_of, in_order, in_words
+from agentcanvas.cli.manual import complaint_in_words, group_of, in_order, in_words
 from agentcanvas.errors import AgentCanvasError
 
 COMMANDS = {
@@ -76,6 +76,13 @@ class _Lazy(TyperGroup):
         command.rich_help_panel = group_of(cmd_name)
         in_words(command, ctx)
         return command
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as wrong:
+            wrong.message = complaint_in_words(wrong.message)
+            raise
 
     def get_params(self, ctx: Any) -> list[Any]:
         own = super().get_params(ctx)

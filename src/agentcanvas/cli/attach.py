@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from agentcanvas.cli.live.clean import one_line
@@ -11,24 +9,19 @@ from agentcanvas.cli.live.following import ExitCode, closing
 from agentcanvas.cli.live.view import RunView, after, view_of
 from agentcanvas.cli.live.words import quoted
 from agentcanvas.cli.offices import at_office, the_run
-from agentcanvas.cli.transcript import Listening, the_agent
+from agentcanvas.cli.transcript import Listening, RunAndAgent, run_and_agent, the_agent
 from agentcanvas.runs.office import Office
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 
 @app.command()
-def attach(
-    agent: Annotated[str, typer.Argument(help="The agent, by id or name.")],
-    run: Annotated[
-        str | None,
-        typer.Argument(help="The run, or a part of its id; the newest if not given."),
-    ] = None,
-) -> None:
+def attach(words: RunAndAgent) -> None:
     """Follow what an agent says and does, live, until its turn ends.
 
     Ctrl-C leaves; the agent goes on.
     """
+    run, agent = run_and_agent(words, "attach")
 
     async def work(office: Office) -> int:
         found = await the_run(office, run)

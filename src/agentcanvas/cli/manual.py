@@ -1,4 +1,4 @@
-"""How ``--help`` reads: words instead of Python's types, and commands by what they are for.
+"""How ``--help`` and wrong usage read: words instead of Python's types, and commands by their use.
 
 Typer writes these pages, and says of a flag that it is a ``<bool>``. What the commands are and do
 is theirs.
@@ -83,6 +83,12 @@ def _word_of(option: Any, context: Any) -> str | None:
     kind = str(display(context)).strip("<>")
     inner = kind.removeprefix("list[").removesuffix("]")
     return _WORDS.get(inner, inner)
+
+
+def complaint_in_words(complaint: str) -> str:
+    """What Typer's checker says of a value, without the names of its own machinery."""
+    said = complaint.removeprefix("Value error, ").replace("Input should be", "it should be")
+    return said.partition(", unable to parse")[0]
 
 
 def group_of(name: str) -> str | None:

@@ -18,6 +18,7 @@ from agentcanvas.app.composing import (
     flow_for,
     flow_named,
     names_a_flow,
+    nearly_a_flow,
     with_wishes,
 )
 from agentcanvas.app.workspace import ensure_folder
@@ -317,6 +318,7 @@ class _Start:
             return self.composed, self._words[0]
         match self._words:
             case [request] if not self._named and not names_a_flow(self._root, request):
+                self._refuse_a_slip(request)
                 return flow_for(request, self._command, os.environ, self._wishes), request
             case [name]:
                 composed = self._flow(name)
@@ -329,6 +331,14 @@ class _Start:
                 )
             case _:
                 raise misused('A request is one word to the shell; put it in quotes: run FLOW "…"')
+
+    def _refuse_a_slip(self, request: str) -> None:
+        """Refuse one word that nearly names a flow: as a request it would cost a whole run."""
+        if not self._command and (meant := nearly_a_flow(self._root, request)):
+            raise misused(
+                f"There is no flow {one_line(request)}; did you mean {meant}? "
+                "If it is the request, say it in more words."
+            )
 
     def _flow(self, name: str) -> Composed:
         for option, given in (

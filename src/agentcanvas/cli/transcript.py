@@ -21,31 +21,30 @@ from agentcanvas.runs.office import Office, TranscriptEntry
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
-_MOST_WORDS = 2
+
+RunAndAgent = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="[RUN] AGENT",
+        help="The agent, by id or name; of the newest run if no run is given.",
+        show_default=False,
+    ),
+]
 
 
 @app.command()
 def transcript(
-    words: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="[RUN] AGENT",
-            help="The agent, by id or name; of the newest run if no run is given.",
-            show_default=False,
-        ),
-    ],
+    words: RunAndAgent,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on until the run ends or waits.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one event a line.")] = False,
 ) -> None:
     """Print what an agent said and did in a run, in full."""
-    if len(words) > _MOST_WORDS:
-        raise misused("Name a run and an agent: agentcanvas transcript RUN AGENT")
-    *run, agent = words
+    run, agent = run_and_agent(words, "transcript")
 
     async def work(office: Office) -> int:
-        found = await the_run(office, run[0] if run else None)
+        found = await the_run(office, run)
         view = view_of([entry async for entry in office.events(found.run_id, follow=False)])
         agent_id = the_agent(view, agent)
         listening = Listening(office, found.run_id, agent_id, as_json=as_json)
@@ -58,6 +57,16 @@ def transcript(
         return ExitCode.DONE
 
     at_office(work)
+
+
+def run_and_agent(words: list[str], command: str) -> tuple[str | None, str]:
+    """The run that was named, or None for the newest, and the agent."""
+    match words:
+        case [agent]:
+            return None, agent
+        case [run, agent]:
+            return run, agent
+    raise misused(f"Name a run and an agent: agentcanvas {command} RUN AGENT")
 
 
 def the_agent(view: RunView, given: str) -> str:

@@ -159,6 +159,6 @@ def _resembling(variable: str, variables: Mapping[str, str]) -> str:
 
 def _sentence(problems: list[str]) -> str:
     if len(problems) == 1:
-        return f"{problems[0]}."
+        return problems[0] if problems[0].endswith("?") else f"{problems[0]}."
     listed = "\n".join(f"- {problem}" for problem in problems)
     return f"There are {len(problems)} problems in the settings:\n{listed}"
