@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import stat
 import subprocess
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import UNSET
 from typer.testing import CliRunner
 
 from agentcanvas.cli import app
@@ -279,6 +281,26 @@ def test_a_task_that_is_not_done_ends_with_1_and_says_why(hub: ServedHub) -> Non
     assert hub.hub.store.head > 0
 
 
+def test_a_deep_conversation_keeps_its_form(hub: ServedHub) -> None:
+    for name in ("a", "b"):
+        give("token", "new", name)
+    replies = [("m0", ""), ("m1", "m0"), ("m2", "m1"), ("side", "m1"), ("m3", "m2")]
+    replies += [(f"m{n}", f"m{n - 1}") for n in range(4, 40)]
+    for name, reply_to in replies:
+        said = message("a", "b", name, id=name, correlation_id="deep", reply_to=reply_to or UNSET)
+        hub.do(hub.hub.hub.send, Principal("a"), said)
+    tree = [line.rpartition("  +")[0] for line in give("trace", "deep").stdout.splitlines()[1:-1]]
+    assert tree[:4] == [
+        "└── a → b  status.query  m1  waits",
+        "    ├── a → b  status.query  m2  waits",
+        "    │   └── a → b  status.query  m3  waits",
+        "    │       └── a → b  status.query  m4  waits",
+    ]
+    assert tree[-2].startswith("… 22 more  ")
+    assert tree[-2].endswith("└── a → b  status.query  m39  waits")
+    assert tree[-1] == "    └── a → b  status.query  side  waits"
+
+
 @pytest.mark.req("M1")
 def test_a_message_is_handed_in_as_it_stands(hub: ServedHub, root: Path) -> None:
     give("token", "new", "asker")
@@ -334,7 +356,7 @@ def test_a_command_that_cannot_be_meant_is_refused_with_2(
 
 
 @pytest.mark.req("M4")
-def test_a_conversation_is_shown_as_a_tree(hub: ServedHub) -> None:
+def test_a_conversation_is_shown_as_a_tree(hub: ServedHub, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = json.loads(give("send", "worker-1", "count", "abc", "--json").stdout)
     give("send", "worker-1", "count", "x", "--wait")  # by then the first is done too
     tree = give("trace", sent["thread"]).stdout.splitlines()
@@ -343,6 +365,9 @@ def test_a_conversation_is_shown_as_a_tree(hub: ServedHub) -> None:
     assert set(kinds) == {"task.accept", "task.progress", "task.complete"}
     assert all(line.startswith(("├── ", "└── ")) for line in tree[1:-1])
     assert tree[-1].startswith("4 messages in ")
+    monkeypatch.setenv("COLUMNS", "30")
+    assert give("trace", sent["thread"]).stdout.splitlines() == tree, "no line loses its end"
+    assert all(re.search(r"  \+\d+\.\d+ s$", line) for line in tree[1:-1])
     (root,) = lines(give("trace", sent["id"], "--json"))
     assert root["message"]["id"] == sent["id"]
     assert len(root["replies"]) == 3
@@ -382,7 +407,9 @@ def _kill(hub: ServedHub, number: int) -> None:
 
 
 @pytest.mark.req("H2")
-def test_dead_letters_are_listed_shown_resent_and_deleted(hub: ServedHub) -> None:
+def test_dead_letters_are_listed_shown_resent_and_deleted(
+    hub: ServedHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "no dead letters" in give("deadletters").stdout
     for name in ("asker", "sleeper"):
         give("token", "new", name)
@@ -400,7 +427,9 @@ def test_dead_letters_are_listed_shown_resent_and_deleted(hub: ServedHub) -> Non
     assert [line["number"] for line in lines(give("deadletters", "--json"))] == [
         int(number) for number in numbers
     ]
+    monkeypatch.setenv("COLUMNS", "60")
     shown = give("deadletters", "show", numbers[0]).stdout
+    assert "Why: nobody took it\n" in shown, "whole, however narrow it is"
     assert '"query_type": "letter one"' in shown
     assert give("deadletters", "resend", numbers[0]).stdout == "1 dead letter resent.\n"
     twice = give("deadletters", "resend", numbers[0], numbers[1])

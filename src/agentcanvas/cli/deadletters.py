@@ -70,6 +70,7 @@ def show(
             return ExitCode.DONE
         console = console_here()
         console.print(_table([letter]))
+        console.print(Text(f"Why: {one_line(letter.reason)}", style="red"), soft_wrap=True)
         for line in msgspec.json.format(bytes(letter.message), indent=2).split(b"\n"):
             print(json_line(line))
         print(f"Send it again: {hub.command('deadletters', 'resend', str(number))}")

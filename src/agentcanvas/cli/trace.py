@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
-from rich.tree import Tree
 
 from agentcanvas.cli.hubs import Data, Hub, at_hub
 from agentcanvas.cli.live.clean import one_line
@@ -30,6 +29,7 @@ from agentcanvas.protocol.log import Thread, threads
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 _SECOND_MS = 1000
+_MOST_GUIDES = 16
 
 
 @app.command()
@@ -68,7 +68,8 @@ def trace(
             return ExitCode.DONE
         console = console_here()
         for tree in trees:
-            console.print(_as_tree(tree, by_envelope), soft_wrap=True)
+            for line in _as_lines(tree, by_envelope):
+                console.print(line, soft_wrap=True)
         took = found[-1].at_ms - found[0].at_ms
         console.print(
             Text(f"{count(len(found), 'message')} in {_seconds(took)}", style="dim"), soft_wrap=True
@@ -87,15 +88,32 @@ def _as_json(tree: Thread, entries: Mapping[int, Entry]) -> dict[str, Any]:
     return {**line, "replies": [_as_json(each, entries) for each in tree.replies]}
 
 
-def _as_tree(thread: Thread, entries: Mapping[int, Entry]) -> Tree:
+def _as_lines(thread: Thread, entries: Mapping[int, Entry]) -> Iterator[Text]:
+    """The tree, a message a line, each of them whole: its end says what became of it."""
     first = entries[id(thread.envelope)]
-    root = Tree(_line(first, first), guide_style="dim")
-    below = [(root, reply) for reply in thread.replies]
+    yield _line(first, first)
+    below = _last_first(thread)
+    open_: list[bool] = []
     while below:  # not by calling itself: a conversation may be as deep as it likes
-        parent, reply = below.pop(0)
-        branch = parent.add(_line(entries[id(reply.envelope)], first))
-        below += [(branch, each) for each in reply.replies]
-    return root
+        depth, reply, is_last = below.pop()
+        del open_[depth:]
+        text = Text(_guides(open_) + ("└── " if is_last else "├── "), style="dim")
+        yield text.append(_line(entries[id(reply.envelope)], first))
+        open_.append(not is_last)
+        below += _last_first(reply, depth + 1)
+
+
+def _last_first(thread: Thread, depth: int = 0) -> list[tuple[int, Thread, bool]]:
+    """Its replies, to be taken from the end, each with whether it is the last of them."""
+    last = len(thread.replies) - 1
+    return [(depth, each, n == last) for n, each in enumerate(thread.replies)][::-1]
+
+
+def _guides(open_: Sequence[bool]) -> str:
+    """The lines that lead past a reply to later ones; of very many only the nearest."""
+    left_out = len(open_) - _MOST_GUIDES
+    start = f"… {left_out} more  " if left_out > 0 else ""
+    return start + "".join("│   " if each else "    " for each in open_[-_MOST_GUIDES:])
 
 
 def _line(entry: Entry, first: Entry) -> Text:
