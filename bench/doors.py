@@ -17,9 +17,19 @@ from tempfile import TemporaryDirectory
 from bench.harness import Contender, Contest, Figure, at_most, times_better, times_worse
 from bench.network.autogen import autogen_python, through_autogen
 from bench.network.servers import nats_binary
-from bench.network.talks import asked, beating, echoed, idle, one_way, through_jetstream, urgent
+from bench.network.talks import (
+    PROGRESS,
+    asked,
+    beating,
+    echoed,
+    idle,
+    one_way,
+    through_jetstream,
+    urgent,
+)
 
 IDLE = 2000
+SHALLOW, DEEP = 10, 9500
 
 
 def contests(*, quick: bool) -> Iterator[Contest]:
@@ -79,6 +89,21 @@ def contests(*, quick: bool) -> Iterator[Contest]:
                 ),
             ],
         )
+        five = place()
+        yield Contest(
+            name="a report of progress, one way",
+            baseline="uvicorn echo",
+            contenders=[
+                echo,
+                Contender.opened(
+                    "hub",
+                    lambda: one_way(five, number, type_=PROGRESS),
+                    bar=times_better(0.4, than="uvicorn echo"),
+                    operations=number,
+                ),
+            ],
+            note="kept, received and acknowledged on disk like any other message",
+        )
         yield from _details(place, quick=quick)
 
 
@@ -126,19 +151,39 @@ def _details(place: Callable[[], Path], *, quick: bool) -> Iterator[Contest]:
         ],
     )
     shallow, deep = place(), place()
-    messages = 2048
+    messages, depth = 2048, 1000 if quick else DEEP
     yield Contest(
         name="a durable message over the network while others wait",
-        baseline="nobody waits",
+        baseline=f"{SHALLOW} wait in each inbox",
         contenders=[
             Contender.opened(
-                "nobody waits", lambda: one_way(shallow, messages), operations=messages
+                f"{SHALLOW} wait in each inbox",
+                lambda: one_way(shallow, messages, SHALLOW),
+                operations=messages,
             ),
             Contender.opened(
-                "1,000 wait in each inbox",
-                lambda: one_way(deep, messages, 1000),
-                bar=times_worse(1.3, than="nobody waits"),
+                f"{depth:,} wait in each inbox",
+                lambda: one_way(deep, messages, depth),
+                bar=times_worse(1.3, than=f"{SHALLOW} wait in each inbox"),
                 operations=messages,
             ),
         ],
+        note="eight inboxes; the limit of each is 10,000",
+    )
+    few, many = place(), place()
+    yield Contest(
+        name="one of few durable messages over the network, and one of many",
+        baseline=f"{messages:,} messages",
+        contenders=[
+            Contender.opened(
+                f"{messages:,} messages", lambda: one_way(few, messages), operations=messages
+            ),
+            Contender.opened(
+                f"{8 * messages:,} messages",
+                lambda: one_way(many, 8 * messages),
+                bar=times_worse(1.6, than=f"{messages:,} messages"),
+                operations=8 * messages,
+            ),
+        ],
+        note="the second hub remembers eight times as many ids, to know repeats by",
     )

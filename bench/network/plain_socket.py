@@ -11,8 +11,8 @@ import base64
 from collections.abc import Callable, Iterable
 from urllib.parse import urlsplit
 
-_TEXT = 0x81
-_ANSWERED = {0x8: "closed", 0x9: "ping"}
+_TEXT, _PONG = 0x81, 0x8A
+_PING, _CLOSE = 0x9, 0x8
 
 
 class PlainSocket(asyncio.Protocol):
@@ -70,6 +70,10 @@ class PlainSocket(asyncio.Protocol):
         assert self._transport is not None
         self._transport.write(b"".join([_framed(message) for message in messages]))
 
+    def _pong(self, content: bytes) -> None:
+        assert self._transport is not None
+        self._transport.write(bytes((_PONG, 0x80 | len(content), 0, 0, 0, 0)) + content)
+
     def close(self) -> None:
         """Hang up."""
         assert self._transport is not None
@@ -85,8 +89,11 @@ class PlainSocket(asyncio.Protocol):
                 size, head = int.from_bytes(rest[at + 2 : at + 10], "big"), 10
             if len(rest) - at < head + size:
                 break
-            if rest[at] & 0x0F not in _ANSWERED:
-                found.append(bytes(rest[at + head : at + head + size]))
+            opcode, content = rest[at] & 0x0F, bytes(rest[at + head : at + head + size])
+            if opcode == _PING:  # who does not answer is hung up on, in the middle of a contest
+                self._pong(content)
+            elif opcode != _CLOSE:
+                found.append(content)
             at += head + size
         del rest[:at]
         return found

@@ -20,6 +20,8 @@ PAIRS = 8
 IN_FLIGHT = 64
 SIZE = 830
 PINGS = 100
+PROGRESS = "STATUS_RESPONSE"
+_PROGRESS: dict[str, object] = {"task_id": "t-1", "progress": 50, "estimated_remaining": 1}
 _CLOCK = SystemClock()
 _NOW = _CLOCK.now()
 _ids = count(1)
@@ -29,16 +31,18 @@ Work = Callable[[], Awaitable[object]]
 
 def message(sender: str, to: str, *, type_: str = "STATUS_QUERY", priority: int = 5) -> bytes:
     """Write a message of 830 bytes, with an id of its own."""
+    payload = _PROGRESS if type_ == PROGRESS else {}
+    name = "status" if payload else "query_type"
     said: dict[str, object] = {
         "message_id": f"{sender}-{next(_ids)}",
         "type": type_,
         "from": sender,
         "to": to,
         "timestamp": _NOW,
-        "payload": {"query_type": ""},
+        "payload": {**payload, name: ""},
         "priority": priority,
     }
-    said["payload"] = {"query_type": "x" * (SIZE - len(json.dumps(said)))}
+    said["payload"] = {**payload, name: "x" * (SIZE - len(json.dumps(said)))}
     return json.dumps(said).encode()
 
 
@@ -146,7 +150,9 @@ class Receiver:
 
 
 @asynccontextmanager
-async def one_way(folder: Path, number: int, depth: int = 0) -> AsyncIterator[Work]:
+async def one_way(
+    folder: Path, number: int, depth: int = 0, *, type_: str = "STATUS_QUERY"
+) -> AsyncIterator[Work]:
     """Send, keep, deliver, acknowledge; with ``depth`` messages that wait before all others."""
     names = [f"{kind}{index}" for kind in "sr" for index in range(PAIRS)]
     async with hub_server(folder, names) as hub:
@@ -161,7 +167,7 @@ async def one_way(folder: Path, number: int, depth: int = 0) -> AsyncIterator[Wo
             for index, line in enumerate(senders):
 
                 def make(index: int = index) -> bytes:
-                    return message(f"s{index}", f"r{index}")
+                    return message(f"s{index}", f"r{index}", type_=type_)
 
                 sender = Sender(line, make, total // PAIRS)
 

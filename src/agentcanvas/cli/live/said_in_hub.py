@@ -151,7 +151,8 @@ def standing_text(entry: Entry) -> Text:
     if entry.standing is None or entry.standing.fate not in _FATES:
         return Text()
     word, style = _FATES[entry.standing.fate]
-    tries = f" after {entry.standing.tries} tries" if entry.standing.tries else ""
+    times = entry.standing.tries
+    tries = f" after {times} {'try' if times == 1 else 'tries'}" if times else ""
     why = f": {one_line(entry.standing.reason)}" if entry.standing.reason else ""
     return Text(f"  {word}{tries}{why}", style=style)
 
