@@ -14,8 +14,9 @@ from agentcanvas.flows.catalogue import CATALOGUE
 from agentcanvas.patterns import PATTERNS
 from agentcanvas.patterns.majority_vote_with_tiebreak import Options as VoteOptions
 from agentcanvas.patterns.self_consistency_ensemble import Options as SampleOptions
+from agentcanvas.runs.manners import RIGHT, WRONG
 from agentcanvas.runs.scene import ends_of
-from agentcanvas.runs.simulation import RIGHT, WRONG, Kind, Simulation, simulate
+from agentcanvas.runs.simulation import Kind, Simulation, simulate
 from tests.patterns.team import BY_ID
 
 pytestmark = pytest.mark.req("I4")

@@ -26,9 +26,10 @@ from agentcanvas.flows.pattern_info import PatternInfo
 from agentcanvas.flows.problem import did_you_mean
 from agentcanvas.flows.subgraph import subgraph, template
 from agentcanvas.pattern import Pattern
+from agentcanvas.runs.manners import RIGHT, WRONG
 from agentcanvas.runs.repertoire import Repertoire
 from agentcanvas.runs.scene import ends_of
-from agentcanvas.runs.simulation import RIGHT, WRONG, Simulation, simulate
+from agentcanvas.runs.simulation import Simulation, simulate
 
 app = typer.Typer(
     add_completion=False,
