@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,37 @@ async def test_a_new_name_that_differs_in_case_only_is_refused_and_nothing_lands
     assert breach.detail == f"is the same as {other} on a case-insensitive disk"
     with pytest.raises(UnsafePatch, match="case-insensitive disk"):
         await landing.apply("p1", ready.patch, ready.base)
+    assert shot(ready.workspace) == before
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mine", ["Notes.txt", "NEW", "New/mine"])
+async def test_a_file_that_the_user_has_made_meanwhile_counts_as_well(
+    tmp_path: Path, mine: str
+) -> None:
+    ready = scene(tmp_path, BEFORE, {**BEFORE, "notes.txt": "n\n", "new/x": "x\n"})
+    write_files(ready.workspace, {mine: "mine\n"})
+    before = shot(ready.workspace)
+    landing = Landing(ready.workspace)
+    (breach,) = (await landing.check(ready.patch, ready.base)).breaches
+    assert breach.kind is BreachKind.NAME_CLASH
+    assert breach.detail.startswith(f"is the same as {mine.partition('/')[0]} on")
+    with pytest.raises(UnsafePatch, match="case-insensitive disk"):
+        await landing.apply("p1", ready.patch, ready.base)
+    assert shot(ready.workspace) == before
+
+
+@pytest.mark.anyio
+async def test_a_folder_that_the_user_made_a_file_is_a_conflict_and_no_fault(
+    tmp_path: Path,
+) -> None:
+    after = {path: text for path, text in BEFORE.items() if not path.startswith("src/")}
+    ready = scene(tmp_path, BEFORE, {**after, "Src/x": "x\n"})
+    shutil.rmtree(ready.workspace / "src")
+    (ready.workspace / "src").write_text("mine\n")
+    before = shot(ready.workspace)
+    with pytest.raises(UnsafePatch, match="case-insensitive disk"):
+        await Landing(ready.workspace).apply("p1", ready.patch, ready.base)
     assert shot(ready.workspace) == before
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,28 @@ async def test_an_edit_of_the_user_is_judged_as_the_apply_would(field: Field, ca
     assert (await field.looks())["p1"].fitness is fitness
     forecast = await Landing(field.workspace).check(patch, field.base)
     assert forecast.standing is Standing(fitness.value)
+
+
+PUT_INSTEAD: dict[str, tuple[Callable[[Path], object], ConflictKind]] = {
+    "a pipe": (os.mkfifo, ConflictKind.IN_THE_WAY),
+    "an empty folder": (Path.mkdir, ConflictKind.USER_DELETED),
+    "a folder": (lambda path: write_files(path, {"mine": "x\n"}), ConflictKind.IN_THE_WAY),
+    "a link": (lambda path: path.symlink_to("g"), ConflictKind.BOTH_CHANGED),
+}
+
+
+@pytest.mark.parametrize("case", PUT_INSTEAD)
+async def test_what_the_user_put_in_a_file_s_place_is_one_conflict_about_that_file(
+    field: Field, case: str
+) -> None:
+    put, kind = PUT_INSTEAD[case]
+    patch = field.waits("p1", {**BASE, "f": changed(3)})
+    (field.workspace / "f").unlink()
+    put(field.workspace / "f")
+    look = (await field.looks())["p1"]
+    forecast = await Landing(field.workspace).check(patch, field.base)
+    for found in (look.conflicts, forecast.conflicts):
+        assert [(conflict.kind, conflict.path) for conflict in found] == [(kind, "f")]
 
 
 async def test_a_file_that_makes_room_for_a_folder_is_not_in_its_own_way(tmp_path: Path) -> None:

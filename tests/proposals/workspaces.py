@@ -58,6 +58,8 @@ def shot(root: Path) -> Shot:
             key = path.relative_to(root).as_posix()
             if path.is_symlink():
                 found[key] = ("link", os.fsencode(path.readlink()))
+            elif not path.is_file():
+                found[key] = ("special", b"")
             else:
                 runs = path.stat().st_mode & stat.S_IXUSR
                 found[key] = ("script" if runs else "file", path.read_bytes())

@@ -119,7 +119,7 @@ def _look(
     except ObstacleError as obstacle:
         if obstacle.path in removed:
             return None
-        if not obstacle.on_the_way and workspace.holds_only(path, removed):
+        if obstacle.is_folder and workspace.holds_only(path, removed):
             return None
         # What is in the way came with the changes: then the file is gone already.
         there = made if obstacle.on_the_way else {_above(other, path) for other in made}
@@ -166,18 +166,24 @@ def _outcome(
     clashing: set[bytes],
 ) -> tuple[list[Write], list[Conflict]]:
     writes, conflicts = [], []
+    known = {change.path for change, _ in drifted}
+    # Where one side has a link or a folder and the other a file, git sets one aside as name~commit.
+    aside = {path: path.rpartition(b"~")[0] for path in clashing - known}
     for change, now in drifted:
         if change.path in clashing:
             kind = _kind(change, now)
             conflicts.append(Conflict(kind, show(change.path), _SENTENCES[kind]))
+        elif change.path in aside.values():
+            conflicts.append(_in_the_way(change.path))
         elif (new := result.get(change.path)) != now:
             writes.append(Write(change.path, now, new))
-    known = {change.path for change, _ in drifted}
-    conflicts += [
-        Conflict(ConflictKind.IN_THE_WAY, show(path), "a file and a folder would share this name")
-        for path in sorted(clashing - known)
-    ]
+    conflicts += [_in_the_way(path) for path in sorted(aside) if aside[path] not in known]
     return writes, conflicts
+
+
+def _in_the_way(path: bytes) -> Conflict:
+    detail = "a file and a folder would share this name"
+    return Conflict(ConflictKind.IN_THE_WAY, show(path), detail)
 
 
 def _kind(change: Change, now: Entry | None) -> ConflictKind:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agentcanvas.proposals.policy import Breach, BreachKind, forgetful, show
-from agentcanvas.proposals.tree import Source, folders_above
+from agentcanvas.proposals.tree import ObstacleError, Source, folders_above
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def clashes(new: Collection[bytes], base: Source, gone: Collection[bytes]) -> Iterator[Breach]:
     """New files whose names, or those of folders above them, differ from others in case only.
 
-    The others are those of the base that stay when the files ``gone`` go, and the new ones.
+    The others are those of ``base``, a frozen one or a workspace, that stay when the files ``gone``
+    go, and the new ones.
     """
     names = _Names(base, gone)
     for path in sorted(new):
@@ -35,6 +36,7 @@ class _Names:
         self._gone = gone
         self._thinned = {folder for path in gone for folder in folders_above(path)}
         self._spellings: dict[bytes, dict[str, list[bytes]]] = {}
+        self._added: set[bytes] = set()
 
     def taken_in(self, path: bytes) -> bytes | None:
         """Add a path, step by step; gives what is in its place, spelt otherwise."""
@@ -42,7 +44,11 @@ class _Names:
         for name in path.split(b"/"):
             spellings = self._in(above).setdefault(forgetful(name), [name])
             if name not in spellings:
-                return above + spellings[0]
+                others = (above + other for other in spellings)
+                if there := next(filter(self._holds_something, others), None):
+                    return there
+                spellings.append(name)
+            self._added.add(above + name)
             above += name + b"/"
         return None
 
@@ -55,7 +61,19 @@ class _Names:
                     found.setdefault(forgetful(name), []).append(name)
         return self._spellings[folder]
 
+    def _holds_something(self, path: bytes) -> bool:
+        """Whether it is more than empty folders, of which git knows nothing."""
+        if path in self._added:
+            return True
+        try:
+            return not self._base.holds_only(path, ())
+        except ObstacleError:
+            return True
+
     def _stays(self, path: bytes) -> bool:
-        if path in self._thinned:
+        if path not in self._thinned:
+            return path not in self._gone
+        try:
             return not self._base.holds_only(path, self._gone)
-        return path not in self._gone
+        except ObstacleError:
+            return True  # the user has put a file or a link in the folder's place

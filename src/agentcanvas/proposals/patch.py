@@ -147,6 +147,8 @@ class _Inspector:
         _refuse_if_any(files_as_folders(ids_after))
         new, gone = after.keys() - before.keys(), frozenset(touched) - after.keys()
         _refuse_if_any(clashes(new, self.base, gone))
+        if self.world is not self.base:  # the user may have made files of such names meanwhile
+            _refuse_if_any(clashes(new, self.world, gone))
         if not touched:
             raise _whole(BreachKind.NO_CHANGE, "the patch changes nothing")
         return tuple(Change(path, before.get(path), after.get(path)) for path in touched)

@@ -177,15 +177,15 @@ class Radar:
         removed = {path for path, touch in watched.footprint.files.items() if touch.deleted}
         with Tree(watched.waiting.base) as base:
             for path, touch in watched.footprint.files.items():
+                mode = oid = None
                 try:
                     mode, oid = seen.mark(touch.name)
                 except ObstacleError as obstacle:
-                    if _makes_room(obstacle, removed, touch, seen):
+                    if not _makes_room(obstacle, removed, touch, seen):
+                        look.moved.append(path)
+                        detail = f"{obstacle} in your workspace"
+                        look.conflicts.append(Conflict(ConflictKind.IN_THE_WAY, path, detail))
                         continue
-                    look.moved.append(path)
-                    detail = f"{obstacle} in your workspace"
-                    look.conflicts.append(Conflict(ConflictKind.IN_THE_WAY, path, detail))
-                    continue
                 same = touch.names_content or _is_as_in(base, touch, oid)
                 if same and touch.starts_from(oid, mode):
                     continue
@@ -235,7 +235,11 @@ class _Seen:
         return found
 
     def entry(self, path: bytes) -> Entry | None:
-        return self.tree.look(path)
+        """None also where there is a folder that will make room."""
+        try:
+            return self.tree.look(path)
+        except ObstacleError:
+            return None
 
 
 def _makes_room(obstacle: ObstacleError, removed: set[str], touch: Touch, seen: _Seen) -> bool:
@@ -243,7 +247,7 @@ def _makes_room(obstacle: ObstacleError, removed: set[str], touch: Touch, seen: 
     if obstacle.path.decode(errors="replace") in removed:
         return True
     gone = {path.encode() for path in removed}
-    return not obstacle.on_the_way and seen.tree.holds_only(touch.name, gone)
+    return obstacle.is_folder and seen.tree.holds_only(touch.name, gone)
 
 
 def _is_as_in(base: Tree, touch: Touch, oid: str | None) -> bool:

@@ -176,7 +176,7 @@ class Transaction:
         try:
             now = self._workspace.look(write.path)
         except ObstacleError as obstacle:
-            if obstacle.on_the_way or write.new is None:
+            if not obstacle.is_folder or write.new is None:
                 raise _changed_meanwhile(write.path) from None
             # A folder that this transaction has just emptied makes room for a file.
             now = None

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _STEP: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: a FIFO that takes a file's place must not hang the reader.
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_A_FOLDER: Final = "a folder"
 _NOT_A_FOLDER: Final = frozenset({errno.ENOTDIR, errno.ELOOP})
 
 
@@ -51,6 +52,11 @@ class ObstacleError(Exception):
         self.path = path
         self.what = what
         self.on_the_way = on_the_way
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder at the path itself, which may be there for its files alone."""
+        return self.what == _A_FOLDER
 
 
 class Source(Protocol):
@@ -218,7 +224,7 @@ def _entry(folder: int, path: bytes) -> Entry | None:
             return _read(folder, name, path)
     except FileNotFoundError:
         return None
-    raise ObstacleError(path, "a folder" if stat.S_ISDIR(mode) else "not an ordinary file")
+    raise ObstacleError(path, _A_FOLDER if stat.S_ISDIR(mode) else "not an ordinary file")
 
 
 def _read(folder: int, name: bytes, path: bytes) -> Entry:
