@@ -62,6 +62,31 @@ TOKENS: dict[str, tuple[str, str]] = {
     "hugging_face_token": ("hf_", made(string.ascii_letters, 34)),
     "sendgrid_key": ("SG.", made(URL, 22) + "." + made(URL, 43)),
     "azure_storage_key": ("AccountKey=", made(ALNUM + "+/", 86) + "=="),
+    "openrouter_key": ("sk-or-v1-", made(HEX, 64)),
+    "groq_key": ("gsk_", made(ALNUM, 52)),
+    "xai_key": ("xai-", made(ALNUM, 80)),
+    "perplexity_key": ("pplx-", made(ALNUM, 48)),
+    "replicate_token": ("r8_", made(ALNUM, 37)),
+    "google_oauth_token": ("ya29.", made(ALNUM, 60)),
+    "digitalocean_token": ("dop_v1_", made(HEX, 64)),
+    "docker_token": ("dckr_pat_", made(ALNUM, 27)),
+    "rubygems_key": ("rubygems_", made(HEX, 48)),
+    "databricks_token": ("dapi", made(HEX, 32)),
+    "atlassian_token": ("ATATT3", made(ALNUM, 180)),
+    "linear_key": ("lin_api_", made(ALNUM, 40)),
+    "notion_token": ("ntn_", made(ALNUM, 46)),
+    "postman_key": ("PMAK-", f"{made(HEX, 24)}-{made(HEX, 34)}"),
+    "shopify_token": ("shpat_", made(HEX, 32)),
+    "square_secret": ("sq0csp-", made(URL, 43)),
+    "supabase_token": ("sbp_", made(HEX, 40)),
+    "vault_token": ("hvs.", made(ALNUM, 90)),
+    "mailgun_key": ("key-", made(HEX, 32)),
+    "telegram_token": ("", f"{made(string.digits, 10)}:AA{made(ALNUM, 33)}"),
+    "age_key": ("AGE-SECRET-KEY-1", made(string.ascii_uppercase + string.digits, 58)),
+    "discord_webhook": (
+        "discord.com/api/webhooks/928374650192837465/",
+        made(ALNUM, 68),
+    ),
     "jwt": ("", f"eyJ{made(URL, 30)}.eyJ{made(URL, 60)}.{made(URL, 43)}"),
 }
 
@@ -138,6 +163,38 @@ def test_something_random_under_a_telling_name_is_found(line: str, secret: str) 
     assert found.excerpt.startswith(line.split("{", maxsplit=1)[0].strip()[:5])
 
 
+SAID = [
+    ("client.py", "headers = {'Authorization': 'Bearer {}'}", "authorization_header"),
+    ("fetch.sh", "curl -H 'Authorization: Bearer {}' example.org", "authorization_header"),
+    ("app.xml", "<db:password>{}</db:password>", "password_in_xml"),
+    ("Web.cs", 'c = "Server=db;User Id=sa;Password={};"', "password_in_connection"),
+    ("config.php", "define('DB_PASSWORD', '{}');", "defined_secret"),
+    ("home/.netrc", "machine host login me password {}", "password_of_machine"),
+    (".docker/config.json", '"auth": "{}"', "registry_login"),
+    ("home/.aws/credentials", "aws_secret_access_key = {}", "assigned_secret"),
+]
+
+
+@pytest.mark.parametrize(("path", "line", "rule"), SAID)
+def test_something_random_is_found_in_the_ways_in_which_it_is_said(
+    path: str, line: str, rule: str
+) -> None:
+    secret = made(ALNUM, 40)
+    (found,) = secrets_in(patch(path, line.replace("{}", secret)))
+    assert found.rule == rule
+    assert secret[:6] not in found.excerpt
+    for harmless in ("${SECRET}", "your-password", "changeme-now-1", "<redacted>", "********"):
+        assert secrets_in(patch(path, line.replace("{}", harmless))) == ()
+    assert secrets_in(patch(f"tests/{path}", line.replace("{}", secret))) == ()
+
+
+def test_a_key_of_putty_is_one() -> None:
+    lines = ["PuTTY-User-Key-File-3: ssh-rsa", "Private-Lines: 2"]
+    body = [made(ALNUM + "+/", 64, seed) for seed in range(2)]
+    assert rules("me.ppk", *lines, *body) == [(2, "private_key")]
+    assert rules("notes.txt", "Private-Lines: 2", "and so on") == []
+
+
 HARMLESS = [
     'password = ""',
     'password = "password"',
@@ -175,6 +232,12 @@ HARMLESS = [
     "https://user:{password}@host",
     "task-" + made(ALNUM, 48),
     "desk-" + made(ALNUM, 48),
+    "tokenAddress: 0x" + made(HEX, 40),
+    "Authorization: Bearer token-of-the-user",
+    "<password>Forgotten?</password>",
+    "define('TABLE_KEY', 'users_by_name');",
+    "a;password=anything;b",
+    "the key-value-pairs of dapi and hvs.example.org",
 ]
 
 
@@ -246,6 +309,12 @@ ENDLESS = [
         "passwd ",
         "key=A1b",
         "hooks.slack.com/services/T",
+        "authorization: bearer ",
+        "<password>a",
+        ";pwd=",
+        "define('password','",
+        "12345678:AA",
+        "discord.com/api/webhooks/1",
     ),
     *(
         "a",

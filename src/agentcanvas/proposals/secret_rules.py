@@ -1,4 +1,4 @@
-"""What a secret looks like: tokens of well-known services, and assignments of something random.
+"""What a secret looks like: tokens of well-known services, and something random that is assigned.
 
 Every pattern is bounded and begins where a run of its own characters begins, so that a search is
 linear in the text however it was made up. Placeholders and examples are passed over; guesses from
@@ -34,10 +34,12 @@ _QUIET: Final = re.compile(
 )
 _SETTINGS: Final = re.compile(
     r"(?:^|/)\.(?:env|npmrc|pypirc|netrc)[^/]*$|\.(?:env|ini|cfg|conf|properties|ya?ml|toml|tfvars"
-    r"|sh)$|(?:^|/)Dockerfile[^/]*$",
+    r"|sh)$|(?:^|/)(?:Dockerfile[^/]*|credentials|npmrc|_netrc)$",
     re.IGNORECASE,
 )
-_KEY_BEGINS: Final = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_BEGINS: Final = re.compile(
+    r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----|^Private-Lines: \d"
+)
 _KEY_BODY: Final = re.compile(r"(?:^|\\n|[\s\"'+])[A-Za-z0-9+/]{40}")
 _RANDOM_BITS: Final = 3.0
 _RANDOM_LONG: Final = 16
@@ -120,6 +122,34 @@ _TOKENS: Final = (
     _token("pypi_token", "pypi-", r"pypi-(?P<body>[\w-]{50,512})"),
     _token("hugging_face_token", "hf_", r"hf_(?P<body>[A-Za-z0-9]{34,40})(?!\w)"),
     _token("sendgrid_key", "sg.", r"SG\.(?P<body>[\w-]{22}\.[\w-]{43})(?![\w-])"),
+    _token("openrouter_key", "sk-or-", r"sk-or-(?:v1-)?(?P<body>[0-9a-f]{64})(?!\w)"),
+    _token("groq_key", "gsk_", r"gsk_(?P<body>[A-Za-z0-9]{40,80})(?!\w)"),
+    _token("xai_key", "xai-", r"xai-(?P<body>[A-Za-z0-9]{60,100})(?!\w)"),
+    _token("perplexity_key", "pplx-", r"pplx-(?P<body>[A-Za-z0-9]{40,80})(?!\w)"),
+    _token("replicate_token", "r8_", r"r8_(?P<body>[A-Za-z0-9]{37})(?!\w)"),
+    _token("google_oauth_token", "ya29.", r"ya29\.(?P<body>[\w-]{40,500})"),
+    _token("digitalocean_token", "_v1_", r"do[opr]_v1_(?P<body>[0-9a-f]{64})(?!\w)"),
+    _token("docker_token", "dckr_", r"dckr_[op]at_(?P<body>[\w-]{27,40})(?![\w-])"),
+    _token("rubygems_key", "rubygems_", r"rubygems_(?P<body>[0-9a-f]{48})(?!\w)"),
+    _token("databricks_token", "dapi", r"dapi(?P<body>[0-9a-f]{32})(?:-\d)?(?!\w)"),
+    _token("atlassian_token", "atatt3", r"ATATT3(?P<body>[\w=-]{60,300})"),
+    _token("linear_key", "lin_", r"lin_(?:api|oauth)_(?P<body>[A-Za-z0-9]{40,64})(?!\w)"),
+    _token("notion_token", "ntn_", r"ntn_(?P<body>[A-Za-z0-9]{40,60})(?!\w)"),
+    _token("postman_key", "pmak-", r"PMAK-(?P<body>[0-9a-f]{24}-[0-9a-f]{34})(?!\w)"),
+    _token("shopify_token", "shp", r"shp(?:at|ca|pa|ss)_(?P<body>[0-9a-fA-F]{32})(?!\w)"),
+    _token("square_secret", "sq0csp-", r"sq0csp-(?P<body>[\w-]{43})(?![\w-])"),
+    _token("supabase_token", "sbp_", r"sbp_(?P<body>[0-9a-f]{40})(?!\w)"),
+    _token("vault_token", "hv", r"hv[sb]\.(?P<body>[\w-]{24,300})"),
+    _token("mailgun_key", "key-", r"key-(?P<body>[0-9a-f]{32})(?!\w)", in_tests=False),
+    _token("telegram_token", ":aa", r"(?P<body>\d{8,10}:AA[\w-]{33})(?![\w-])"),
+    _token("age_key", "age-secret-key-", r"AGE-SECRET-KEY-1(?P<body>[A-Z0-9]{58})(?!\w)"),
+    Token(
+        "discord_webhook",
+        "/api/webhooks/",
+        re.compile(
+            r"discord(?:app)?\.com/api/webhooks/\d{17,20}/(?P<body>[\w-]{60,80})", re.IGNORECASE
+        ),
+    ),
     _token("azure_storage_key", "accountkey=", r"AccountKey=(?P<body>[A-Za-z0-9+/]{86}==)"),
     _token(
         "jwt",
@@ -164,6 +194,7 @@ _ASSIGNED: Final = re.compile(
 _OTHER_MATTER: Final = re.compile(
     r"(?:hash|digest|sha\d*|name|url|uri|path|file|type|len|length|count|limit|regex|pattern|field"
     r"|header|expires?|ttl|prefix|label|title|hint|error|message|endpoint|ref|_id|arn|version|env"
+    r"|address|contract"
     r"|format|scope|class|checksum|fingerprint)s?$",
     re.IGNORECASE,
 )
@@ -194,7 +225,70 @@ _ADDRESS: Final = re.compile(
 )
 _COMMON: Final = frozenset({"password", "passwd", "secret", "postgres", "guest", "username"})
 
-RULES: Final[tuple[Rule, ...]] = (*_TOKENS, _InAddress(), _Password())
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A form in which a secret is said without an equals sign, and whose value looks random."""
+
+    name: str
+    trigger: str
+    pattern: re.Pattern[str]
+    paths: re.Pattern[str] | None = None
+
+    def may_occur(self, lowered: str) -> bool:
+        return self.trigger in lowered
+
+    def search(self, path: str, text: str) -> Iterator[Hit]:
+        if _QUIET.search(path) or (self.paths is not None and self.paths.search(path) is None):
+            return
+        for found in self.pattern.finditer(text):
+            if looks_random(found["body"]):
+                yield Hit(self.name, found.start("body"), found.end("body"), specific=False)
+
+
+def _said(name: str, trigger: str, form: str, paths: str | None = None) -> _Said:
+    places = None if paths is None else re.compile(paths)
+    return _Said(name, trigger, re.compile(form, re.IGNORECASE), places)
+
+
+_SAID: Final = (
+    _said(
+        "authorization_header",
+        "authorization",
+        r"authorization[\"'`\]]{0,2}[ \t]{0,4}[:=,][ \t]{0,4}[frbu]{0,2}[\"'`]?"
+        r"(?:bearer|basic|token|bot)[ \t]{1,3}(?P<body>[A-Za-z0-9+/=_.~-]{16,500})",
+    ),
+    _said(
+        "password_in_xml",
+        "</",
+        r"<[\w:.-]{0,30}(?:password|secret|token|api[_-]?key)>(?P<body>[^<>\s]{8,200})</",
+    ),
+    _said(
+        "password_in_connection",
+        ";",
+        r";[ \t]?(?:password|pwd|sharedaccesskey)=(?P<body>[^;\"'\s]{8,200})[;\"']",
+    ),
+    _said(
+        "defined_secret",
+        "define",
+        r"define\([ \t]{0,4}[\"'][\w-]{0,40}(?:passw(?:or)?d|secret|token|key|salt)[\"'][ \t]{0,4},"
+        r"[ \t]{0,4}[\"'](?P<body>[^\"'\n]{8,200})[\"']",
+    ),
+    _said(
+        "password_of_machine",
+        "password",
+        r"\bpassword[ \t]{1,4}(?P<body>[^\s#]{8,200})",
+        paths=r"(?:^|/)[._]netrc$",
+    ),
+    _said(
+        "registry_login",
+        "auth",
+        r"\"auth\"[ \t]{0,4}:[ \t]{0,4}\"(?P<body>[A-Za-z0-9+/]{16,300}={0,2})\"",
+        paths=r"(?:^|/)\.?docker(?:cfg|config|/config)?\.?(?:json)?$",
+    ),
+)
+
+RULES: Final[tuple[Rule, ...]] = (*_TOKENS, *_SAID, _InAddress(), _Password())
 
 
 def entropy(text: str) -> float:
