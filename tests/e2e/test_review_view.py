@@ -73,7 +73,7 @@ async def test_a_change_is_commented_sent_back_looked_at_again_applied_and_taken
 
         await page.wait_for_text(".seg button[aria-pressed=true]", "Since r1")
         await page.wait_for_text(".diff-line[data-sign='+']", "if self.rate else None")
-        assert await page.texts(".tree-name .ellipsis") == ["bucket.py"]
+        assert await page.texts(".tree-name .ends") == ["bucket.py"]
         await page.press("s")
         await page.wait_for("document.querySelectorAll('.tree-name').length === 5")
 

@@ -84,6 +84,7 @@ export const en = {
   "status.rejected": "Rejected",
   "status.failed": "Failed",
   "status.answered": "Answered",
+  "status.unfinished": "Unfinished",
   "status.undone": "Undone",
 
   "review.none": "Nothing waits for your verdict",
@@ -364,6 +365,9 @@ export const en = {
   "run.retry": "Start this run once more",
   "run.notResumable": "Only a run that was stopped or interrupted can go on.",
   "run.notOver": "It is not over yet.",
+  "run.openTasks": "Hide what is settled",
+  "run.allTasks": "Show all tasks",
+  "run.noOpenTasks": "All of them are settled.",
   "run.taskCount": "{count} task|{count} tasks",
   "timeline": "Timeline",
   "timeline.events": "Events of this run",
@@ -462,6 +466,7 @@ export const en = {
 
   "runs.request": "Request",
   "runs.state": "State",
+  "runs.waits": "Waits for {what}",
   "runs.flow": "Flow",
   "runs.actions": "Actions",
   "runs.retry": "Retry",

@@ -83,6 +83,7 @@ export const ko: Readonly<Record<keyof Catalogue, string>> = {
   "status.rejected": "거절됨",
   "status.failed": "실패",
   "status.answered": "답변함",
+  "status.unfinished": "미완료",
   "status.undone": "되돌림",
 
   "review.none": "판정을 기다리는 제안이 없습니다",
@@ -363,6 +364,9 @@ export const ko: Readonly<Record<keyof Catalogue, string>> = {
   "run.retry": "이 실행을 한 번 더 시작",
   "run.notResumable": "중지되었거나 중단된 실행만 이어갈 수 있습니다.",
   "run.notOver": "아직 끝나지 않았습니다.",
+  "run.openTasks": "끝난 작업 숨기기",
+  "run.allTasks": "모든 작업 보기",
+  "run.noOpenTasks": "모두 끝났습니다.",
   "run.taskCount": "작업 {count}개",
   "timeline": "타임라인",
   "timeline.events": "이 실행의 이벤트",
@@ -461,6 +465,7 @@ export const ko: Readonly<Record<keyof Catalogue, string>> = {
 
   "runs.request": "요청",
   "runs.state": "상태",
+  "runs.waits": "기다리는 중 – {what}",
   "runs.flow": "흐름",
   "runs.actions": "동작",
   "runs.retry": "다시 실행",

@@ -83,6 +83,7 @@ export const zh: Readonly<Record<keyof Catalogue, string>> = {
   "status.rejected": "已拒绝",
   "status.failed": "失败",
   "status.answered": "已答复",
+  "status.unfinished": "未完成",
   "status.undone": "已撤销",
 
   "review.none": "没有等待你裁决的提案",
@@ -363,6 +364,9 @@ export const zh: Readonly<Record<keyof Catalogue, string>> = {
   "run.retry": "再次启动此运行",
   "run.notResumable": "只有被停止或中断的运行才能继续。",
   "run.notOver": "尚未结束。",
+  "run.openTasks": "隐藏已了结的任务",
+  "run.allTasks": "显示所有任务",
+  "run.noOpenTasks": "全部已了结。",
   "run.taskCount": "{count} 个任务",
   "timeline": "时间线",
   "timeline.events": "此次运行的事件",
@@ -461,6 +465,7 @@ export const zh: Readonly<Record<keyof Catalogue, string>> = {
 
   "runs.request": "请求",
   "runs.state": "状态",
+  "runs.waits": "正在等待 {what}",
   "runs.flow": "流程",
   "runs.actions": "操作",
   "runs.retry": "重新运行",

@@ -11,7 +11,7 @@ const items = events
   .map((event) => present(event, { names: run.names, t: speaker("en") }))
   .filter((item) => item !== null);
 
-const rows = (filter: Partial<Filter>) => rowsOf(items, { ...NO_FILTER, ...filter }, run.tasks);
+const rows = (filter: Partial<Filter>) => rowsOf(items, { ...NO_FILTER, ...filter }, run);
 const kinds = (filter: Partial<Filter>) =>
   rows(filter).map((row) => (row.kind === "task" ? `#${row.taskId}` : row.item.event));
 

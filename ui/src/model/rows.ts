@@ -2,7 +2,7 @@
 
 import type { Provenance, TaskStatus } from "../api/types.ts";
 import type { Item } from "./items.ts";
-import type { TaskView } from "./run.ts";
+import { type RunView, shownStatus } from "./run.ts";
 
 export type Kind = "all" | "proposals" | "reviews" | "checks" | "questions" | "problems";
 
@@ -45,7 +45,7 @@ export interface TaskRow {
   readonly key: string;
   readonly taskId: string;
   readonly title: string;
-  readonly status: TaskStatus | null;
+  readonly status: TaskStatus | "unfinished" | null;
   readonly count: number;
   readonly ms: number;
   readonly folded: boolean;
@@ -56,9 +56,9 @@ export type Row = ItemRow | TaskRow;
 export const isFiltering = ({ kind, agent, provenance, search }: Filter): boolean =>
   kind !== "all" || agent !== "" || provenance !== "" || search.trim() !== "";
 
-export function rowsOf(items: readonly Item[], filter: Filter, tasks: readonly TaskView[]): readonly Row[] {
+export function rowsOf(items: readonly Item[], filter: Filter, run: Pick<RunView, "tasks" | "status">): readonly Row[] {
   const shown = isFiltering(filter) ? items.filter(matching(filter)) : items;
-  return filter.byTask ? grouped(shown, filter.folded, tasks) : shown.map(itemRow);
+  return filter.byTask ? grouped(shown, filter.folded, run) : shown.map(itemRow);
 }
 
 const itemRow = (item: Item): ItemRow => ({ kind: "item", key: String(item.seq), item });
@@ -81,7 +81,7 @@ function holds(item: Item, words: readonly string[]): boolean {
 }
 
 /** Tasks in the order in which they began; what belongs to none stays before the first of them. */
-function grouped(items: readonly Item[], folded: ReadonlySet<string>, tasks: readonly TaskView[]): readonly Row[] {
+function grouped(items: readonly Item[], folded: ReadonlySet<string>, run: Pick<RunView, "tasks" | "status">): readonly Row[] {
   const groups = new Map<string, Item[]>();
   for (const item of items) {
     const task = item.task ?? "";
@@ -89,17 +89,18 @@ function grouped(items: readonly Item[], folded: ReadonlySet<string>, tasks: rea
     if (group) group.push(item);
     else groups.set(task, [item]);
   }
-  const known = new Map(tasks.map((task) => [task.taskId, task]));
+  const known = new Map(run.tasks.map((task) => [task.taskId, task]));
   return [...groups].flatMap(([taskId, group]) => {
     const first = group[0];
     const last = group.at(-1);
     const isFolded = folded.has(taskId);
+    const task = known.get(taskId);
     const heading: TaskRow = {
       kind: "task",
       key: `task:${taskId}`,
       taskId,
-      title: known.get(taskId)?.instruction ?? "",
-      status: known.get(taskId)?.status ?? null,
+      title: task?.instruction ?? "",
+      status: task ? shownStatus(task.status, run.status) : null,
       count: group.length,
       ms: first && last ? last.ts - first.ts : 0,
       folded: isFolded,

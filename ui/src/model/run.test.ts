@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { NEW_RUN, fold, waiting } from "./run.ts";
+import { NEW_RUN, fold, shownStatus, waiting } from "./run.ts";
 import { SAMPLE, VERDICT, recorded } from "./sample.ts";
 
 const after = (count: number, more = recorded([])) => [...recorded(SAMPLE).slice(0, count), ...more].reduce(fold, NEW_RUN);
@@ -68,4 +68,12 @@ test("an interrupted run names the command that goes on", () => {
 
 test("tokens and money add up over turns", () => {
   expect(after(8)).toMatchObject({ tokens: 1000, cost: 0.25 });
+});
+
+test("nobody works at a task of a run that is over; what waits for a verdict still waits", () => {
+  expect(shownStatus("dispatched", "running")).toBe("dispatched");
+  expect((["stopped", "done", "interrupted"] as const).map((run) => shownStatus("dispatched", run))).toEqual(Array(3).fill("unfinished"));
+  expect(shownStatus("revising", "stopped")).toBe("unfinished");
+  expect(shownStatus("in_review", "stopped")).toBe("in_review");
+  expect(shownStatus("applied", "done")).toBe("applied");
 });

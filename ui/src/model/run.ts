@@ -156,6 +156,13 @@ function charged(view: RunView, event: Recorded): RunView {
 
 export const isOver = (status: RunStatus): boolean => status === "done" || status === "stopped";
 
+/** Whether something is still to become of a task. */
+export const isOpen = (status: TaskStatus): boolean => status === "dispatched" || status === "in_review" || status === "revising";
+
+/** What is said of a task: nobody works at it any more where the run does not go on. */
+export const shownStatus = (task: TaskStatus, run: RunStatus): TaskStatus | "unfinished" =>
+  (isOver(run) || run === "interrupted") && (task === "dispatched" || task === "revising") ? "unfinished" : task;
+
 export interface Waiting {
   readonly on: "person" | "agents" | "engine" | "resume" | "over";
   readonly who: string;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { clipped, codeRuns, duration, nameOf, plural } from "./words.ts";
+import { clipped, codeRuns, duration, fenced, nameOf, plural } from "./words.ts";
 
 test.each([
   [40, "40 ms"],
@@ -32,4 +32,12 @@ test("backticks make code, and an open one does not", () => {
     { code: true, text: "a.py" },
     { code: false, text: " and `b" },
   ]);
+});
+
+test("what stands between fences is kept as it is, and an open fence goes on to the end", () => {
+  const told = (text: string) => fenced(text).map(({ isCode, text: part }) => `${isCode ? "code" : "text"}: ${part}`);
+  expect(told("Look:\n\n```py\n  x = 1\n```\nGood.")).toEqual(["text: Look:", "code:   x = 1", "text: Good."]);
+  expect(told("````\n```\nin it\n````")).toEqual(["code: ```\nin it"]);
+  expect(told("```\nnever closed\n~~~")).toEqual(["code: never closed\n~~~"]);
+  expect(told("no `fence` here")).toEqual(["text: no `fence` here"]);
 });

@@ -51,6 +51,21 @@ export function clipped(text: string): { readonly start: string; readonly whole?
   return { start: start.endsWith("…") ? start : `${start} …`, whole: trimmed };
 }
 
+/** Splits at fenced blocks, which are set as they are; one that nobody closes goes on to the end. */
+export function fenced(text: string): readonly { readonly isCode: boolean; readonly text: string }[] {
+  const parts: { isCode: boolean; lines: string[]; fence: string }[] = [{ isCode: false, lines: [], fence: "" }];
+  for (const line of text.split("\n")) {
+    const last = parts.at(-1);
+    const fence = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1] ?? "";
+    if (!last?.isCode && fence) parts.push({ isCode: true, lines: [], fence });
+    else if (last?.isCode && fence.startsWith(last.fence) && line.trim() === fence) parts.push({ isCode: false, lines: [], fence: "" });
+    else last?.lines.push(line);
+  }
+  return parts
+    .map(({ isCode, lines }) => ({ isCode, text: isCode ? lines.join("\n") : lines.join("\n").trim() }))
+    .filter(({ text }) => text !== "");
+}
+
 export interface Run {
   readonly code: boolean;
   readonly text: string;

@@ -2,7 +2,9 @@ import type { RunStatus, TaskStatus } from "../api/types.ts";
 import { useT } from "../i18n/index.ts";
 import type { Tone } from "../model/items.ts";
 
-const TONES: Readonly<Record<RunStatus | TaskStatus, Tone>> = {
+type Status = RunStatus | TaskStatus | "unfinished";
+
+const TONES: Readonly<Record<Status, Tone>> = {
   new: "muted",
   running: "accent",
   parked: "warn",
@@ -17,12 +19,13 @@ const TONES: Readonly<Record<RunStatus | TaskStatus, Tone>> = {
   failed: "danger",
   answered: "ok",
   undone: "muted",
+  unfinished: "muted",
 };
 
-export const statusTone = (status: RunStatus | TaskStatus): Tone => TONES[status];
+export const statusTone = (status: Status): Tone => TONES[status];
 
 /** The state of a run, a task or an agent. */
-export function Pill({ status }: { status: RunStatus | TaskStatus }) {
+export function Pill({ status }: { status: Status }) {
   const t = useT();
   return (
     <span className="pill" data-tone={TONES[status]}>

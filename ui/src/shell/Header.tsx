@@ -47,7 +47,7 @@ export function Header() {
         }}
       >
         <Search size={14} strokeWidth={1.5} aria-hidden />
-        <span className="ellipsis wide">{t("command.open")}</span>
+        <span className="ellipsis">{t("command.open")}</span>
         <Kbd keys={`${modifier()} K`} />
       </button>
       {asks > 0 && (

@@ -44,7 +44,7 @@ export function queueOf(run: RunView | null, runId: string | null, asks: readonl
   );
 }
 
-const hasProposal = ({ status, attempts }: TaskView): boolean => WITH_PROPOSAL.has(status) || attempts > 1;
+export const hasProposal = ({ status, attempts }: TaskView): boolean => WITH_PROPOSAL.has(status) || attempts > 1;
 
 function entryOf(task: TaskView, runId: string, ask: PersonAsk | undefined, turns: RunView["turns"]): Entry {
   const { taskId, worker, status, instruction, attempts, reason } = task;

@@ -1,9 +1,11 @@
 import { Inbox } from "lucide-react";
+import { useFeed } from "../../api/feeds.ts";
 import { useAsks, useRuns } from "../../api/queries.ts";
 import type { PersonAsk } from "../../api/types.ts";
 import { useT } from "../../i18n/index.ts";
-import { titleOf } from "../../model/words.ts";
+import { nameOf, titleOf } from "../../model/words.ts";
 import { Badge } from "../../parts/Badge.tsx";
+import { Icon } from "../../parts/Icon.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../../parts/States.tsx";
 import { Words } from "../../parts/Words.tsx";
 import { addressOf } from "../../shell/route.ts";
@@ -42,13 +44,17 @@ function Ask({ ask }: { ask: PersonAsk }) {
   const runs = useRuns().data?.runs;
   const run = runs?.find(({ runId }) => runId === ask.run_id);
   const [about = "", ...rest] = ask.scope.split(":");
-  const title =
-    about === "review" ? t("item.asks.review") : about === "plan" ? t("item.asks.plan") : t("item.asks.other", { name: ask.agent_id });
+  const isKnown = about === "review" || about === "plan";
+  const names = useFeed(isKnown ? null : ask.run_id)?.run.names ?? {};
+  const title = isKnown ? t(`item.asks.${about}`) : t("item.asks.other", { name: nameOf(names, ask.agent_id) });
   return (
     <article className="collab-card" data-event="person_asked" data-tone="warn" data-open>
       <header>
+        <span className="card-icon">
+          <Icon name="ask" emoji="❓" />
+        </span>
         <h3>{title}</h3>
-        {rest.length > 0 && <Badge>{rest.join(":")}</Badge>}
+        {rest.length > 0 && about !== "turn" && <Badge>{rest.join(":")}</Badge>}
         <a className="ellipsis" href={addressOf({ view: "run", run: ask.run_id })}>
           {titleOf(run?.request ?? "", ask.run_id)}
         </a>

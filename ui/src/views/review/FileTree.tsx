@@ -31,7 +31,7 @@ export function FileTree({ files, current, whole, seen, leftOut, said, onGo, onS
           if (branch.kind === "folder") {
             return (
               <li key={`d ${branch.path}`} className="tree-folder" style={style}>
-                <Folder size={14} aria-hidden /> <span className="ellipsis">{plainName(branch.name)}</span>
+                <Folder size={14} aria-hidden /> <Ends text={plainName(branch.name)} />
               </li>
             );
           }
@@ -71,7 +71,7 @@ export function FileTree({ files, current, whole, seen, leftOut, said, onGo, onS
                 <span className="tree-letter" data-status={file.status} title={t(`review.file.${file.status}`)}>
                   {LETTERS[file.status]}
                 </span>
-                <span className="ellipsis">{name}</span>
+                <Ends text={name} />
                 {entire && hasChanged(seen, entire) && <span className="tree-new" title={t("review.changedFile")} />}
               </button>
               {(said.get(file.path) ?? 0) > 0 && (
@@ -84,7 +84,7 @@ export function FileTree({ files, current, whole, seen, leftOut, said, onGo, onS
                   <span className="subtle">{t("review.binary")}</span>
                 ) : (
                   <>
-                    <span data-tone="ok">+{file.added}</span> <span data-tone="danger">−{file.removed}</span>
+                    {file.added > 0 && <span data-tone="ok">+{file.added}</span>} {file.removed > 0 && <span data-tone="danger">−{file.removed}</span>}
                   </>
                 )}
               </span>
@@ -93,5 +93,19 @@ export function FileTree({ files, current, whole, seen, leftOut, said, onGo, onS
         })}
       </ul>
     </nav>
+  );
+}
+
+const TAIL = 12;
+
+/** A name of which the middle goes where there is no room for all of it. */
+function Ends({ text }: { text: string }) {
+  const letters = text.match(/[^]/gu) ?? [];
+  const at = letters.length > 2 * TAIL ? letters.length - TAIL : letters.length;
+  return (
+    <span className="ends" title={text}>
+      <span>{letters.slice(0, at).join("")}</span>
+      <span>{letters.slice(at).join("")}</span>
+    </span>
   );
 }

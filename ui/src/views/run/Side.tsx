@@ -2,7 +2,9 @@ import { ScrollText, Square } from "lucide-react";
 import { useState } from "react";
 import type { TaskStatus } from "../../api/types.ts";
 import { useT } from "../../i18n/index.ts";
-import type { RunView, TaskView, TurnView } from "../../model/run.ts";
+import type { Tone } from "../../model/items.ts";
+import { hasProposal } from "../../model/review/queue.ts";
+import { type RunView, type TaskView, type TurnView, isOpen, shownStatus } from "../../model/run.ts";
 import { plain } from "../../model/plain.ts";
 import { nameOf } from "../../model/words.ts";
 import { Button } from "../../parts/Button.tsx";
@@ -12,7 +14,7 @@ import { Words } from "../../parts/Words.tsx";
 import { addressOf } from "../../shell/route.ts";
 import { useShell } from "../../shell/state.ts";
 
-const ICONS: Readonly<Record<TaskStatus, AnyIcon>> = {
+const ICONS: Readonly<Record<TaskStatus | "unfinished", AnyIcon>> = {
   dispatched: "half",
   in_review: "half",
   revising: "revise",
@@ -21,6 +23,7 @@ const ICONS: Readonly<Record<TaskStatus, AnyIcon>> = {
   failed: "no",
   answered: "done",
   undone: "todo",
+  unfinished: "todo",
 };
 
 interface Props {
@@ -50,24 +53,37 @@ function Ended({ run }: { run: RunView }) {
 
 /** The latest; a run may have thousands, and who looks for one finds it in the timeline. */
 const SHOWN_TASKS = 30;
+/** From here on it is worth leaving out what is settled. */
+const MANY_TASKS = 8;
 
 function Tasks({ run, runId }: Props) {
   const t = useT();
   const [shown, setShown] = useState(SHOWN_TASKS);
-  const earlier = Math.max(0, run.tasks.length - shown);
+  const [onlyOpen, setOnlyOpen] = useState(false);
+  const tasks = onlyOpen ? run.tasks.filter(({ status }) => isOpen(status)) : run.tasks;
+  const earlier = Math.max(0, tasks.length - shown);
   return (
     <section aria-labelledby="tasks">
       <h2 id="tasks">
         {t("run.tasks")} <span className="subtle">{t("run.taskCount", { count: run.tasks.length })}</span>
       </h2>
       {run.tasks.length === 0 && <p className="subtle">{t("run.noTasks")}</p>}
-      {earlier > 0 && (
-        <Button small look="ghost" onClick={() => { setShown(shown + 10 * SHOWN_TASKS); }}>
-          {t("run.earlierTasks", { count: earlier })}
-        </Button>
+      {run.tasks.length > 1 && <Progress run={run} />}
+      {(earlier > 0 || run.tasks.length > MANY_TASKS) && (
+        <div className="tasks-bar">
+          <Button small look="ghost" aria-pressed={onlyOpen} onClick={() => { setOnlyOpen(!onlyOpen); }}>
+            {t(onlyOpen ? "run.allTasks" : "run.openTasks")}
+          </Button>
+          {earlier > 0 && (
+            <Button small look="ghost" onClick={() => { setShown(shown + 10 * SHOWN_TASKS); }}>
+              {t("run.earlierTasks", { count: earlier })}
+            </Button>
+          )}
+        </div>
       )}
+      {onlyOpen && tasks.length === 0 && <p className="subtle">{t("run.noOpenTasks")}</p>}
       <ul className="tasks">
-        {run.tasks.slice(-shown).map((task) => (
+        {tasks.slice(-shown).map((task) => (
           <Task key={task.taskId} task={task} run={run} runId={runId} />
         ))}
       </ul>
@@ -75,17 +91,43 @@ function Tasks({ run, runId }: Props) {
   );
 }
 
+const ENDS: readonly Tone[] = ["ok", "danger", "warn", "accent"];
+
+/** How much of it is in, refused, in review and at work; the numbers are said beside it. */
+function Progress({ run }: { run: RunView }) {
+  const places = run.tasks.map(({ status }) => ENDS.indexOf(statusTone(shownStatus(status, run.status))));
+  return (
+    <svg className="progress" viewBox={`0 0 ${run.tasks.length} 1`} preserveAspectRatio="none" aria-hidden="true">
+      {ENDS.map((tone, place) => (
+        <rect
+          key={tone}
+          data-tone={tone}
+          x={places.filter((one) => one >= 0 && one < place).length}
+          width={places.filter((one) => one === place).length}
+          height="1"
+        />
+      ))}
+    </svg>
+  );
+}
+
 function Task({ task, run, runId }: { task: TaskView } & Props) {
   const t = useT();
   const isWorking = run.turns.some((turn) => turn.taskId === task.taskId);
+  const status = shownStatus(task.status, run.status);
+  const what = (
+    <>
+      <span className="task-id">{plain(task.taskId)}</span> <Words text={task.instruction} />
+    </>
+  );
   return (
-    <li data-task={task.taskId} data-status={task.status}>
-      <span className="card-icon" data-tone={statusTone(task.status)}>
-        <Icon name={ICONS[task.status]} />
+    <li data-task={task.taskId} data-status={status}>
+      <span className="card-icon" data-tone={statusTone(status)}>
+        <Icon name={ICONS[status]} />
       </span>
       <div className="task-text">
         <p className="clamp" title={task.instruction}>
-          <span className="task-id">{plain(task.taskId)}</span> <Words text={task.instruction} />
+          {hasProposal(task) ? <a href={addressOf({ view: "review", run: runId, args: { task: task.taskId } })}>{what}</a> : what}
         </p>
         <p className="subtle">
           {nameOf(run.names, task.worker)}
@@ -97,8 +139,8 @@ function Task({ task, run, runId }: { task: TaskView } & Props) {
           </p>
         )}
       </div>
-      <span className="task-state" data-tone={statusTone(task.status)}>
-        {t(`status.${task.status}`)}
+      <span className="task-state" data-tone={statusTone(status)}>
+        {t(`status.${status}`)}
         {isWorking && <StopWork name={task.taskId} runId={runId} taskId={task.taskId} />}
       </span>
     </li>
@@ -148,9 +190,9 @@ function Agent({ id, name, role, turn, runId }: AgentProps) {
           aria-label={t("run.transcriptOf", { name })}
           title={t("run.transcriptOf", { name })}
         >
-          <strong>{name}</strong> <ScrollText size={12} strokeWidth={1.5} aria-hidden />
-        </a>{" "}
-        <span className="subtle">{role}</span>
+          <strong>{name}</strong> <span className="subtle">{role}</span>
+          <ScrollText size={12} strokeWidth={1.5} aria-hidden />
+        </a>
         {turn?.step && <code className="step">{plain(turn.step)}</code>}
       </span>
       <span className="agent-state">

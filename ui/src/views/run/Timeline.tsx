@@ -25,7 +25,8 @@ export function Timeline({ runId, feed }: Props) {
   const t = useT();
   const [filter, setFilter] = useFilter();
   const deferred = useDeferredValue(filter);
-  const rows = useMemo(() => rowsOf(feed.items, deferred, feed.run.tasks), [feed.items, deferred, feed.run.tasks]);
+  const { tasks, status } = feed.run;
+  const rows = useMemo(() => rowsOf(feed.items, deferred, { tasks, status }), [feed.items, deferred, tasks, status]);
   const moves = useRef<FeedMoves>(null);
   const searching = useRef<HTMLInputElement>(null);
   const timing = useRef<HTMLInputElement>(null);

@@ -71,7 +71,7 @@ function Table({ runs }: { runs: readonly RunSummary[] }) {
   const t = useT();
   return (
     <div className="table-scroll" tabIndex={0} role="group" aria-label={t("view.runs")}>
-      <table className="table">
+      <table className="table runs-table">
         <thead>
           <tr>
             <th>{t("runs.request")}</th>
@@ -99,25 +99,25 @@ function Table({ runs }: { runs: readonly RunSummary[] }) {
 function Row({ run }: { run: RunSummary }) {
   const t = useT();
   const { runId, status, request, flow, applied = 0, tasks = 0, tokens = 0, cost = 0, startedMs, endedMs } = run;
-  const why = plain([run.waitsFor, run.reason].find(Boolean) ?? "");
+  const why = plain((run.waitsFor ? t("runs.waits", { what: run.waitsFor }) : run.reason) ?? "");
   return (
     <tr data-run={runId}>
       <td className="request">
         <a href={addressOf({ view: "run", run: runId })}>{titleOf(request, runId)}</a>
         <p className="subtle" title={why}>
           {dayAndTime(startedMs)}
-          {why ? ` · ${why}` : ""}
+          {why && <> · <span data-tone={run.waitsFor ? "warn" : undefined}>{why}</span></>}
         </p>
       </td>
-      <td>
+      <td className="run-state">
         <Pill status={status} />
       </td>
       <td className="wide">{plain(flow)}</td>
-      <td className="number">{t("run.appliedOf", { applied, total: tasks })}</td>
+      <td className="number" data-label={t("run.applied")}>{t("run.appliedOf", { applied, total: tasks })}</td>
       <td className="number wide">{tokens > 0 ? short(tokens) : "–"}</td>
-      <td className="number">{cost > 0 ? dollars(cost) : "–"}</td>
-      <td className="number">{endedMs ? duration(endedMs - startedMs) : <Elapsed from={startedMs} to={null} />}</td>
-      <td>
+      <td className="number" data-label={t("run.cost")}>{cost > 0 ? dollars(cost) : "–"}</td>
+      <td className="number" data-label={t("run.time")}>{endedMs ? duration(endedMs - startedMs) : <Elapsed from={startedMs} to={null} />}</td>
+      <td className="run-actions">
         <div className="row-actions">
           {canResume(status) && (
             <Button small onClick={() => { resume(runId); }}>

@@ -3,7 +3,7 @@ import { Brain, ChevronRight, Terminal } from "lucide-react";
 import { useT } from "../../i18n/index.ts";
 import { plain } from "../../model/plain.ts";
 import type { Block } from "../../model/transcript.ts";
-import { clockTime } from "../../model/words.ts";
+import { clockTime, fenced } from "../../model/words.ts";
 import { Badge } from "../../parts/Badge.tsx";
 import { Words } from "../../parts/Words.tsx";
 
@@ -15,9 +15,17 @@ export const BlockOf = memo(function BlockOf({ block }: { block: Block }) {
     case "text":
       return (
         <div className="said">
-          <p>
-            <Words text={plain(block.text).trim()} />
-          </p>
+          <div className="said-text">
+            {fenced(plain(block.text).trim()).map(({ isCode, text }, index) =>
+              isCode ? (
+                <pre key={index}>{text}</pre>
+              ) : (
+                <p key={index}>
+                  <Words text={text} />
+                </p>
+              ),
+            )}
+          </div>
           {time}
         </div>
       );
