@@ -5,7 +5,7 @@ here too); its number and time are the store's. Encoded, the collaboration event
 lines of the collaboration log.
 """
 
-# ruff: noqa: PLC0414 -- an event and what it says are named from one place
+# ruff: noqa: I001, PLC0414 -- an event and what it says are named from one place, in one block
 
 from __future__ import annotations
 
@@ -18,107 +18,39 @@ from agentcanvas.proposals.model import AnnounceMessage, ProposalReview
 from agentcanvas.protocol.records import Usage
 from agentcanvas.runs.payloads import (
     Answered as Answered,
-)
-from agentcanvas.runs.payloads import (
     Applying as Applying,
-)
-from agentcanvas.runs.payloads import (
     Base as Base,
-)
-from agentcanvas.runs.payloads import (
     Charge as Charge,
-)
-from agentcanvas.runs.payloads import (
     Checked as Checked,
-)
-from agentcanvas.runs.payloads import (
     ConfiguredInteraction as ConfiguredInteraction,
-)
-from agentcanvas.runs.payloads import (
     Discarded as Discarded,
-)
-from agentcanvas.runs.payloads import (
     Dispatch as Dispatch,
-)
-from agentcanvas.runs.payloads import (
     Draw as Draw,
-)
-from agentcanvas.runs.payloads import (
     End as End,
-)
-from agentcanvas.runs.payloads import (
     Failure as Failure,
-)
-from agentcanvas.runs.payloads import (
     Folder as Folder,
-)
-from agentcanvas.runs.payloads import (
     Going as Going,
-)
-from agentcanvas.runs.payloads import (
     Landed as Landed,
-)
-from agentcanvas.runs.payloads import (
     Limit as Limit,
-)
-from agentcanvas.runs.payloads import (
     Member as Member,
-)
-from agentcanvas.runs.payloads import (
     MemberQuestion as MemberQuestion,
-)
-from agentcanvas.runs.payloads import (
     MemberReply as MemberReply,
-)
-from agentcanvas.runs.payloads import (
     Note as Note,
-)
-from agentcanvas.runs.payloads import (
     Part as Part,
-)
-from agentcanvas.runs.payloads import (
     PersonAnswered as PersonAnswered,
-)
-from agentcanvas.runs.payloads import (
     PersonAsked as PersonAsked,
-)
-from agentcanvas.runs.payloads import (
     PostedByMember as PostedByMember,
-)
-from agentcanvas.runs.payloads import (
     Progress as Progress,
-)
-from agentcanvas.runs.payloads import (
     Setup as Setup,
-)
-from agentcanvas.runs.payloads import (
     Standing as Standing,
-)
-from agentcanvas.runs.payloads import (
     Start as Start,
-)
-from agentcanvas.runs.payloads import (
     Submission as Submission,
-)
-from agentcanvas.runs.payloads import (
     Telling as Telling,
-)
-from agentcanvas.runs.payloads import (
     Told as Told,
-)
-from agentcanvas.runs.payloads import (
     TurnBegun as TurnBegun,
-)
-from agentcanvas.runs.payloads import (
     TurnDone as TurnDone,
-)
-from agentcanvas.runs.payloads import (
     Undone as Undone,
-)
-from agentcanvas.runs.payloads import (
     Waiting as Waiting,
-)
-from agentcanvas.runs.payloads import (
     Warned as Warned,
 )
 from agentcanvas.store import Event as Row
