@@ -10,8 +10,9 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from agentcanvas.agents.cli.kit import CliWishes
 from agentcanvas.agents.cli.providers import provider_for
-from agentcanvas.agents.cli.runtime import CliRuntime, CliWishes
+from agentcanvas.agents.cli.runtime import CliRuntime
 from agentcanvas.agents.confined import tag_of
 from agentcanvas.agents.outbound import Outbound
 from agentcanvas.agents.way_out import WayOut

@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from agentcanvas.agents.cli.adapter import Adapter
 from agentcanvas.agents.cli.find import on_the_path
+from agentcanvas.agents.cli.kit import CliWishes
 from agentcanvas.agents.cli.providers import Api, Provider, provider_for
-from agentcanvas.agents.cli.runtime import CliWishes
 from agentcanvas.app.logins import Login, login_of
 from agentcanvas.errors import FlowError
 from agentcanvas.flows.problem import did_you_mean

@@ -13,9 +13,10 @@ import anyio
 import pytest
 from msgspec import structs
 
+from agentcanvas.agents.cli.kit import CliWishes
 from agentcanvas.agents.cli.private import write_private
 from agentcanvas.agents.cli.providers import ANTHROPIC, Provider
-from agentcanvas.agents.cli.runtime import CliRuntime, CliWishes
+from agentcanvas.agents.cli.runtime import CliRuntime
 from agentcanvas.agents.confined import tag_of
 from agentcanvas.agents.outbound import Outbound
 from agentcanvas.agents.runtime import Image, Outcome, TurnResult

@@ -1,103 +1,54 @@
-"""A coding CLI as an agent: asked in its own terms, heard in its own stream, judged by that.
+"""A coding CLI as an agent: asked in its own terms, heard in its own stream.
 
-One run of the program a turn, confined like any command. What the exit code says only counts where
-the stream says nothing; a CLI that goes back to a session it does not know is asked anew.
+One run of the program a turn, confined like any command; what it came to is for ``judgement``. A
+CLI that goes back to a session it does not know is asked anew.
 """
 
 from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 import anyio.to_thread
-from msgspec import UNSET, Struct, structs
+from msgspec import structs
 
 from agentcanvas.agents.answers import JsonForm
-from agentcanvas.agents.cli.adapter import Adapter, Ask, Invocation, ModelAccess, Server
-from agentcanvas.agents.cli.failures import why
+from agentcanvas.agents.cli.adapter import Adapter, Ask, Invocation, ModelAccess
 from agentcanvas.agents.cli.find import find, folders_of
 from agentcanvas.agents.cli.heard import Heard
-from agentcanvas.agents.cli.own_login import Login
+from agentcanvas.agents.cli.judgement import Judgement
+from agentcanvas.agents.cli.kit import UNCONFINED, CliWishes, Kit, Price, Servers
 from agentcanvas.agents.cli.private import sweep, there, write_private
-from agentcanvas.agents.cli.providers import Provider
 from agentcanvas.agents.cli.streams import Lines
 from agentcanvas.agents.confined import (
-    NOT_FOUND,
     Environment,
-    end_of,
     hand_in,
     named_environment,
     place_of,
     run_heard,
-    survived,
 )
 from agentcanvas.agents.runtime import (
     UNSTAMPED,
     Emit,
-    Outcome,
     Turn,
     TurnResult,
-    answered,
     failed,
 )
 from agentcanvas.clock import Clock
 from agentcanvas.errors import ExecutionError, SandboxError
-from agentcanvas.protocol.records import FailureClass, RawEvent, Usage
-from agentcanvas.sandbox.confine import Command, Confinement, Places, View
-from agentcanvas.sandbox.process import Cause, Ending, Limits
+from agentcanvas.protocol.records import FailureClass, RawEvent
+from agentcanvas.sandbox.confine import Command, Confinement, View
+from agentcanvas.sandbox.process import Limits
 
 OUTPUT_BYTES = 128 * 1024 * 1024
 """Some streams repeat a whole conversation with every word; half of this is held at most."""
 
-UNCONFINED = "unconfined"
 _GRACE_S = 3.0
 _LONGEST_WORD = 120_000
-_MOST_DENIED = 3
 _NO_KEY = "none"
-
-Servers = Callable[[Turn, Places], Sequence[Server]]
-"""The MCP servers that a member gets; asked at the beginning of each turn."""
-
-Price = Callable[[Usage], float | None]
-"""What a number of tokens costs, in US dollars, as far as a price is known."""
-
-
-class CliWishes(Struct, frozen=True, kw_only=True):
-    """What a flow and the settings say about a member that is a CLI.
-
-    ``provider`` is the model service that it gets a key for; without one it uses a login of its
-    own, lent from ``login``. ``program`` stands for the one on the PATH. ``bypass`` turns its own
-    questions off even where nothing else confines it.
-    """
-
-    model: str = ""
-    provider: Provider | None = None
-    login: Login | None = None
-    program: tuple[str, ...] = ()
-    system: str = ""
-    max_turns: int | None = None
-    retries: int = 2
-    bypass: bool = False
-
-
-@dataclass(frozen=True)
-class _Kit:
-    """What every run of a CLI needs."""
-
-    adapter: Adapter
-    confinement: Confinement
-    clock: Clock
-    wishes: CliWishes
-    environ: Mapping[str, str]
-    servers: Servers
-    price: Price
-    limits: Limits
-    counted: dict[str, Usage] = field(default_factory=dict)
-    """What sessions have counted so far, where they go on counting."""
 
 
 class CliRuntime:
@@ -116,7 +67,7 @@ class CliRuntime:
         limits: Limits | None = None,
     ) -> None:
         self._facts = adapter.facts
-        self._kit = _Kit(
+        self._kit = Kit(
             adapter,
             confinement,
             clock,
@@ -149,7 +100,7 @@ class CliRuntime:
         resume = turn.session_id if self._facts.resumes and turn.session_id else ""
         once = _Once(self._kit, turn, emit, view, program)
         result = await once.go(resume)
-        if resume and once.has_lost_its_session:
+        if resume and once.judgement.has_lost_its_session:
             note = f"{self._facts.title} no longer knows its session; it was told all again."
             result = await _Once(self._kit, turn, emit, view, program).go("")
             result = structs.replace(result, notes=(*result.notes, note))
@@ -169,7 +120,7 @@ class _Once:
     """One run of the program."""
 
     def __init__(
-        self, kit: _Kit, turn: Turn, emit: Emit, view: View, program: tuple[str, ...]
+        self, kit: Kit, turn: Turn, emit: Emit, view: View, program: tuple[str, ...]
     ) -> None:
         self._kit = kit
         self._facts = kit.adapter.facts
@@ -187,6 +138,8 @@ class _Once:
         self._ways = turn.out.variables(places)
         names = tuple(name for name in turn.env if name not in self._ways)
         self._environment = named_environment(names, kit.environ)
+        bounds = structs.replace(kit.limits, deadline_s=turn.timeout_s, silence_s=turn.silent_s)
+        self.judgement = Judgement(kit, turn, self._heard, bounds, self._environment.notes)
 
     async def go(self, resume: str) -> TurnResult:
         """Run it to its end, or go on with a session."""
@@ -214,7 +167,7 @@ class _Once:
                 self._kit.clock,
                 self._view,
                 self._command(invocation),
-                limits=self._bounded(),
+                limits=self.judgement.bounds,
                 hear=lambda line: hearing(structs.replace(line, text=redact(line.text))),
                 emit=self._emit,
             )
@@ -222,7 +175,7 @@ class _Once:
             hearing.close()
             if self._view.writable:
                 await anyio.to_thread.run_sync(sweep, self._view.tree, self._facts.litter, before)
-        return self._result(ending)
+        return self.judgement.result(ending)
 
     # -- asking ----------------------------------------------------------------------------------
 
@@ -293,138 +246,10 @@ class _Once:
         env = {**self._ways, **invocation.env, **self._environment.values}
         return Command((*first, *words), stdin=invocation.stdin, env=env)
 
-    def _bounded(self) -> Limits:
-        turn = self._turn
-        limits = self._kit.limits
-        return structs.replace(limits, deadline_s=turn.timeout_s, silence_s=turn.silent_s)
-
     def _tell_command(self, invocation: Invocation, redact: Callable[[str], str]) -> None:
         """Put the command line on record: which of its own questions are turned off is in it."""
         shown = " ".join(_word(word) for word in invocation.argv)
         self._emit(RawEvent(line=redact(f"$ {shown}"), **UNSTAMPED))
-
-    # -- judging ---------------------------------------------------------------------------------
-
-    def _result(self, ending: Ending) -> TurnResult:
-        heard, turn = self._heard, self._turn
-        notes = tuple(self._notes(ending))
-        usage = self._priced(self._of_this_turn(heard.usage))
-        common: dict[str, Any] = {
-            "usage": usage,
-            "session_id": heard.session or None,
-            "exit_code": ending.exit_code,
-            "left_over": ending.survivors,
-            "notes": notes,
-        }
-        stopped = self._stopped(ending)
-        if stopped is not None:
-            outcome, error, failure = stopped
-        elif heard.failure is not None:
-            outcome, failure = Outcome.FAILED, heard.failure
-            error = f"{self._facts.title}: {heard.error}"
-        elif heard.ended:
-            return answered(turn, heard.answer, **common)
-        else:
-            outcome, (error, failure) = Outcome.FAILED, self._ended_without_a_word(ending)
-        result = failed(
-            error if error.endswith(".") else f"{error}.",
-            failure,
-            outcome=outcome,
-            text=heard.answer,
-            **common,
-        )
-        return structs.replace(result, retry_at_ms=heard.retry_at_ms)
-
-    def _stopped(self, ending: Ending) -> tuple[Outcome, str, FailureClass] | None:
-        """What ended it, when it was not itself."""
-        if ending.cause is Cause.EXITED:
-            return None
-        end = end_of(ending, self._facts.title, self._bounded(), self._heard.last_words)
-        return end.outcome, end.error, end.error_class or FailureClass.CRASH
-
-    def _ended_without_a_word(self, ending: Ending) -> tuple[str, FailureClass]:
-        """The stream broke off: exit code and last words are all there is."""
-        heard, code, title = self._heard, ending.exit_code, self._facts.title
-        if heard.denied:
-            return f"{title} was refused {_some(heard.denied)} and gave up", FailureClass.DENIED
-        said = f": {heard.last_words}" if heard.last_words else ""
-        if known := self._facts.exit_codes.get(code):
-            return f"{title} ended with exit code {code}{said}", known
-        if code == NOT_FOUND:
-            return f"{title} could not be started{said}", FailureClass.CRASH
-        if code == 0:
-            return f"{title} ended without an answer{said}", _crash(why(heard.last_words))
-        end = end_of(ending, title, self._bounded(), heard.last_words)
-        failure = why(heard.last_words) if code > 0 else FailureClass.CRASH
-        return end.error, _crash(failure)
-
-    def _notes(self, ending: Ending) -> list[str]:
-        heard, title = self._heard, self._facts.title
-        notes = list(self._environment.notes)
-        if heard.denied and heard.ended:
-            notes.append(f"{title} refused itself {_some(heard.denied)}.")
-        well = heard.ended and heard.failure is None and ending.cause is Cause.EXITED
-        if well and ending.exit_code:
-            notes.append(f"{title} ended with exit code {ending.exit_code} after its answer.")
-        if heard.unread:
-            said = "line was" if heard.unread == 1 else "lines were"
-            notes.append(
-                f"{heard.unread} {said} not understood of {title}; the transcript has all of it."
-            )
-        if self._wishes.bypass and self._confinement.name == UNCONFINED:
-            notes.append(f"{title} ran without confinement and with its own checks turned off.")
-        if ending.survivors:
-            notes.append(survived(ending.survivors))
-        return notes
-
-    def _of_this_turn(self, usage: Usage) -> Usage:
-        """What was used since the session was last heard of."""
-        session, names = self._heard.session, self._facts.totals
-        before = self._kit.counted.get(session)
-        if session and names:
-            self._kit.counted[session] = usage
-        if before is None:
-            return usage
-        known = {
-            name: (getattr(usage, name), getattr(before, name))
-            for name in names
-            if UNSET not in (getattr(usage, name), getattr(before, name))
-        }
-        return structs.replace(
-            usage, **{name: max(0, now - then) for name, (now, then) in known.items()}
-        )
-
-    def _priced(self, usage: Usage) -> Usage:
-        """The usage with a cost by estimate where the CLI tells tokens only."""
-        if usage.cost is not UNSET or usage == Usage():
-            return usage
-        named = usage
-        if usage.model is UNSET and self._wishes.model:
-            named = structs.replace(usage, model=self._wishes.model)
-        cost = self._kit.price(named)
-        return named if cost is None else structs.replace(named, cost=cost, estimated=True)
-
-    @property
-    def has_lost_its_session(self) -> bool:
-        """Whether it failed because it does not know the session it was to go on with."""
-        heard = self._heard
-        said = f"{heard.error} {heard.last_words}".lower()
-        unknown = ("not found", "no conversation", "no session", "does not exist", "unknown", "no ")
-        return (
-            not heard.ended
-            and "session" in said.replace("conversation", "session").replace("thread", "session")
-            and any(word in said for word in unknown)
-        )
-
-
-def _crash(failure: FailureClass) -> FailureClass:
-    return FailureClass.CRASH if failure is FailureClass.UNKNOWN else failure
-
-
-def _some(denied: Sequence[str]) -> str:
-    shown = ", ".join(dict.fromkeys(denied[:_MOST_DENIED]))
-    more = len(denied) - _MOST_DENIED
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _word(word: str) -> str:
