@@ -10,6 +10,8 @@ from typing import Any
 
 import uvicorn
 
+from agentcanvas.web.http_protocol import http_protocol
+
 _GRACE_S = 2
 
 
@@ -20,6 +22,7 @@ class QuietServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
+                http=http_protocol(),
                 loop="none",
                 lifespan="off",
                 log_config=None,

@@ -142,10 +142,17 @@ class MessagesApi:
     def routes(self) -> list[Operation]:
         """Every operation at its address."""
         return [
-            operation("POST", PATH, self.post, status=_CREATED, largest=LARGEST_BATCH),
+            operation(
+                "POST",
+                PATH,
+                self.post,
+                status=_CREATED,
+                largest=LARGEST_BATCH,
+                let_in=self._let_in,
+            ),
             operation("GET", PATH, self.read),
-            operation("POST", f"{PATH}/take", self.take),
-            operation("POST", f"{PATH}/ack", self.settle),
+            operation("POST", f"{PATH}/take", self.take, let_in=self._let_in),
+            operation("POST", f"{PATH}/ack", self.settle, let_in=self._let_in),
             operation("DELETE", f"{PATH}/take", self.leave),
         ]
 
@@ -312,6 +319,10 @@ class MessagesApi:
         if ids:
             numbers += await self._doors.hub.broker.numbers_of(principal.id, ids)
         return numbers
+
+    def _let_in(self, query: AgentQuery, headers: AgentHeaders) -> None:
+        """Refuse a stranger before anything of its is read."""
+        self._doors.check(query.shown(headers))
 
     async def _recognise(self, query: AgentQuery, headers: AgentHeaders) -> Principal:
         principal = await self._doors.recognise(query.shown(headers))

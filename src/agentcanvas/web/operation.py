@@ -53,11 +53,18 @@ class Operation(Route):
 
 
 def operation(
-    method: str, path: str, handler: Handler, *, status: int = 200, largest: int = MAX_BYTES
+    method: str,
+    path: str,
+    handler: Handler,
+    *,
+    status: int = 200,
+    largest: int = MAX_BYTES,
+    let_in: Callable[[Any, Any], object] | None = None,
 ) -> Operation:
     """The route that calls a handler; None is answered with 204, a ``Response`` as it is.
 
-    A body of more than ``largest`` bytes is not read.
+    A body of more than ``largest`` bytes is not read, and none of whom ``let_in`` refuses by query
+    and headers: what is read is held in memory.
     """
     hints = get_type_hints(handler)
     names = inspect.signature(handler).parameters
@@ -71,6 +78,8 @@ def operation(
         parts: dict[str, Any] = {
             name: converted(_TEXT_PARTS[name](request), kind, name) for name, kind in wanted.items()
         }
+        if let_in is not None:
+            let_in(parts["query"], parts["headers"])
         if body_type is not None:
             body = await read_body(request, largest)
             parts[_BODY] = body if decoder is None else _decoded(body, decoder)
