@@ -140,6 +140,19 @@ async def test_a_failing_command_fails_the_turn_unless_it_may(
         assert result.error == "'echo no; exit 3' ended with exit code 3: no."
 
 
+async def test_the_report_says_of_a_red_command_that_it_was_allowed_to_fail(
+    strongest: Confinement, place: View, events: Events
+) -> None:
+    steps = [{"run": {"command": "exit 3", "may_fail": True}}, {"run": "true"}, {"say": "done"}]
+    runtime = ScriptRuntime(script({"task": "T1", "steps": steps}), SystemClock(), strongest)
+    result = await runtime.run(turn(task_id="T1", place=place, form=StandardResponse), events)
+    assert isinstance(result.value, StandardResponse)
+    assert result.value.actions == (
+        "ran exit 3: exit code 3 (allowed to fail)",
+        "ran true: exit code 0",
+    )
+
+
 @pytest.mark.req("H10")
 async def test_cancelling_a_command_leaves_nothing(
     strongest: Confinement, place: View, events: Events

@@ -219,7 +219,8 @@ class _Playing:
                 output="\n".join(lines), exit_code=ending.exit_code, failed=not well, **UNSTAMPED
             )
         )
-        self._done.append(tidy(f"ran {run.command}: exit code {ending.exit_code}"))
+        allowed = " (allowed to fail)" if run.may_fail and not well else ""
+        self._done.append(tidy(f"ran {run.command}: exit code {ending.exit_code}{allowed}"))
         if well or (run.may_fail and end.outcome is Outcome.FAILED):
             return None
         return failed(
