@@ -9,8 +9,8 @@ import anyio.lowlevel
 import pytest
 
 from agentcanvas.clock import VirtualClock
-from agentcanvas.errors import Disconnected, IdReused, Overloaded
-from agentcanvas.hub.broker import Broker, Receipt, Settlement
+from agentcanvas.errors import Disconnected, IdReused, Overloaded, Replaced
+from agentcanvas.hub.broker import Broker, Inbox, Receipt, Settlement
 from agentcanvas.hub.delivery import DeliveryRules
 from agentcanvas.hub.router import to_one
 from agentcanvas.protocol.kinds import Kind
@@ -256,6 +256,24 @@ async def test_a_second_connection_ends_the_first_unless_instances_differ(
         await first.take(1)
     (parcel,) = await take_all(second, 1)
     assert parcel.redelivered
+
+
+@pytest.mark.req("D36")
+async def test_of_several_connections_that_come_at_once_the_last_is_left(broker: Broker) -> None:
+    first = await broker.connect("b")
+    async with anyio.create_task_group() as group:
+        come: list[Inbox] = []
+
+        async def connect() -> None:
+            come.append(await broker.connect("b"))
+
+        group.start_soon(connect)
+        group.start_soon(connect)
+    await send(broker, "for whoever is left")
+    for replaced in (first, come[0]):
+        with pytest.raises(Replaced):
+            await replaced.take(1)
+    assert texts(await take_all(come[1], 1)) == ["for whoever is left"]
 
 
 @pytest.mark.req("D36")

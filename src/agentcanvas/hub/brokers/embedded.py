@@ -108,8 +108,8 @@ class EmbeddedBroker:
 
     async def connect(self, agent: str, *, instance: str = "", window: int = 64) -> EmbeddedInbox:
         """Connect a recipient; a second connection of the same instance ends the first (D36)."""
-        before = self._links.get((agent, instance))
-        if before is not None:
+        # As long as there is one: another may come while one is being closed.
+        while (before := self._links.get((agent, instance))) is not None:
             await before.close(
                 Replaced(f"Another connection of {agent} has taken the place of this one.")
             )
