@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio.lowlevel
 import msgspec
 import pytest
 from msgspec import UNSET
@@ -14,6 +16,7 @@ from agentcanvas.clock import VirtualClock
 from agentcanvas.errors import ErrorType, IdReused, NotApproved
 from agentcanvas.hub.audit import EntryType, Trail
 from agentcanvas.hub.brokers.embedded import EmbeddedBroker
+from agentcanvas.hub.doors import Admitted
 from agentcanvas.hub.guard import Principal, PrincipalKind
 from agentcanvas.hub.hub import Hub
 from agentcanvas.protocol.envelope import Envelope, Security
@@ -136,6 +139,23 @@ async def test_a_repeat_of_what_is_held_asks_nobody_twice(
         assert len(await asks(hub)) == 1
         with pytest.raises(IdReused):
             await hub.send(A, urgent("t2", id=asked.id))
+
+
+@pytest.mark.parametrize("many", [False, True])
+async def test_a_person_is_asked_also_when_the_asker_has_gone(
+    store: Store, clock: VirtualClock, many: bool
+) -> None:
+    async with asking_you(store, clock) as hub:
+        urgent = assign("a", "b", "t1", priority=9)
+        sending: asyncio.Future[Any]
+        if many:
+            sending = asyncio.ensure_future(await hub.submit(A, [Admitted(urgent)]))
+        else:
+            sending = asyncio.ensure_future(hub.send(A, urgent))
+        await anyio.lowlevel.checkpoint()
+        sending.cancel()
+        you = await hub.broker.connect("person:you")
+        assert len(await you.take(1)) == 1
 
 
 async def test_what_is_held_outlives_the_hub(store: Store, clock: VirtualClock) -> None:

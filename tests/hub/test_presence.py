@@ -7,7 +7,9 @@ import anyio.lowlevel
 import pytest
 
 from agentcanvas.clock import VirtualClock
-from agentcanvas.hub.broker import Receipt
+from agentcanvas.errors import Replaced
+from agentcanvas.hub.broker import Receipt, Settlement
+from agentcanvas.hub.client import Connection
 from agentcanvas.hub.events import PRESENCE, EventKind
 from agentcanvas.hub.guard import Principal, PrincipalKind
 from agentcanvas.hub.presence import AgentState, Presence
@@ -162,6 +164,46 @@ async def test_a_connection_that_was_replaced_says_no_goodbye(
         card = hub.presence.card("b")
         assert card is not None
         assert card.state is AgentState.PRESENT
+
+
+async def test_whoever_is_replaced_while_it_waits_for_mail_has_not_left(
+    store: Store, clock: VirtualClock
+) -> None:
+    async with a_hub(store, clock) as hub:
+        await hub.send(A, assign("a", "b", "t1"))
+        first = await hub.connect(B)
+        (parcel,) = await first.receive(1)
+        await first.settle([parcel.number], Settlement.TAKEN)
+
+        async def work_until_replaced() -> None:
+            async with Connection.over(first, clock) as connection:
+                with pytest.raises(Replaced):
+                    await anext(connection.receive())
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(work_until_replaced)
+            for _ in range(3):  # it waits by then, and no time has passed
+                await anyio.lowlevel.checkpoint()
+            await hub.connect(B)
+        assert await events(store, EventKind.AGENT_LOST) == []
+
+
+@pytest.mark.req("D40")
+@pytest.mark.parametrize("by", ["connecting", "calling", "speaking"])
+async def test_who_waits_for_an_agent_hears_of_it_however_it_comes(
+    store: Store, clock: VirtualClock, by: str
+) -> None:
+    async with a_hub(store, clock) as hub, anyio.create_task_group() as group:
+        hub.presence.register("b")
+        group.start_soon(hub.wait_for, "b")
+        await anyio.wait_all_tasks_blocked()
+        match by:
+            case "connecting":
+                await hub.connect(B)
+            case "calling":
+                await hub.greet(B)
+            case _:
+                await hub.send(B, message("b", "a"))
 
 
 async def test_after_a_restart_those_with_work_in_hand_are_expected_back(

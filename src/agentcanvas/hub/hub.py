@@ -39,7 +39,7 @@ from agentcanvas.hub.intake import DEFAULT_SESSION
 from agentcanvas.hub.mailbox import Origin
 from agentcanvas.hub.notices import HUB, notice
 from agentcanvas.hub.origins import find_origin, is_vague
-from agentcanvas.hub.presence import AgentState, Presence
+from agentcanvas.hub.presence import Presence
 from agentcanvas.hub.rates import Rates
 from agentcanvas.hub.redaction import Redactor
 from agentcanvas.hub.refusals import Refusals
@@ -87,7 +87,6 @@ class Hub:
         self._refusals = Refusals(store, clock, redactor)
         self._addressing = Addressing(self.sessions, self.rates, redactor, clock, limits)
         self._links: dict[tuple[str, str], Link] = {}
-        self._awaited: dict[str, list[asyncio.Event]] = {}
 
     @classmethod
     @asynccontextmanager
@@ -132,12 +131,16 @@ class Hub:
         """Let somebody in who was recognised; up to ``window`` parcels may be in its hands."""
         if principal.id in _RESERVED or not principal.id:
             raise PermissionDenied(f"Nobody can connect as {principal.id!r}; choose another id.")
+        # Whoever is replaced from here on has gone without a goodbye: the same agent has come.
+        self._links.pop((principal.id, instance), None)
         inbox = await self.broker.connect(principal.id, instance=instance, window=window)
-        if principal.kind is PrincipalKind.AGENT:
-            self.presence.register(principal.id, map(self.redactor.text, capabilities))
-            await self.hear(principal)
-        link = Link(self, principal, inbox)
-        self._links[principal.id, instance] = link
+        link = self._links[principal.id, instance] = Link(self, principal, inbox)
+        try:
+            await self.greet(principal, map(self.redactor.text, capabilities))
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await link.close(goodbye=False)
+            raise
         return link
 
     async def send(
@@ -156,8 +159,8 @@ class Hub:
                 guard.check_sender(principal, envelope, on_behalf_of)
                 return Receipt(envelope.id, envelope.session or DEFAULT_SESSION)
             post = await self.prepare(principal, envelope, on_behalf_of=on_behalf_of)
-            if self.consent is not None:
-                return await self._post_with_consent(principal, post, self.consent)
+            if self.consent is not None and self.consent.concerns(principal, post):
+                return await self._begin_with_consent(principal, post, self.consent)
             return await self._post(post)
         except (PermissionDenied, ValidationError) as refusal:
             await self._note_refusal(principal, envelope, refusal)
@@ -168,6 +171,13 @@ class Hub:
         if isinstance(outcome, Receipt):
             return outcome
         raise outcome
+
+    def _begin_with_consent(
+        self, principal: Principal, post: Post, consent: Consent
+    ) -> asyncio.Future[Receipt]:
+        """Begin what ends by itself: a task is not held without anybody being asked about it."""
+        posting = self._post_with_consent(principal, post, consent)
+        return asyncio.shield(asyncio.ensure_future(posting))
 
     async def _post_with_consent(
         self, principal: Principal, post: Post, consent: Consent
@@ -213,8 +223,7 @@ class Hub:
                 outcomes.append(refusal)
                 continue
             if self.consent is not None and self.consent.concerns(principal, post):
-                sending = self._post_with_consent(principal, post, self.consent)
-                outcomes.append(asyncio.ensure_future(sending))
+                outcomes.append(self._begin_with_consent(principal, post, self.consent))
             else:
                 if admitted.spelled and post.envelope is envelope:
                     post = msgspec.structs.replace(post, spelled=admitted.spelled)
@@ -351,16 +360,10 @@ class Hub:
             return
         self.presence.register(principal.id, capabilities)
         await self.hear(principal)
-        for waiting in self._awaited.pop(principal.id, ()):
-            waiting.set()
 
     async def wait_for(self, agent: str) -> None:
-        """Wait until an agent is there."""
-        card = self.presence.card(agent)
-        if card is None or card.state is not AgentState.PRESENT:
-            came = asyncio.Event()
-            self._awaited.setdefault(agent, []).append(came)
-            await came.wait()
+        """Wait until an agent is there, by whichever door it comes."""
+        await self._watch.wait_for(agent)
 
     async def part(self, link: Link, *, goodbye: bool) -> None:
         """Note the end of a connection; an agent that left is told of to whom it owed something."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -24,7 +25,7 @@ from agentcanvas.hub.events import (
 )
 from agentcanvas.hub.guard import Principal, PrincipalKind
 from agentcanvas.hub.notices import notice
-from agentcanvas.hub.presence import Presence
+from agentcanvas.hub.presence import AgentState, Presence
 from agentcanvas.protocol.kinds import Heartbeat
 from agentcanvas.protocol.limits import HeartbeatLimits
 from agentcanvas.store import Store
@@ -47,6 +48,7 @@ class Watch:
         self._clock = clock
         self._limits = limits
         self._alarm = Alarm(clock)
+        self._awaited: dict[str, asyncio.Event] = {}
 
     async def hear(self, principal: Principal, said: object = None) -> None:
         """Note a sign of life; an agent that was lost is announced."""
@@ -55,10 +57,18 @@ class Watch:
         beat = said if isinstance(said, Heartbeat) else None
         was_lost = self._presence.hear(principal.id, self._clock.monotonic(), beat)
         self._alarm.ring_by(self._presence.next_moment())
+        awaited = self._awaited.pop(principal.id, None)
+        if awaited is not None:
+            awaited.set()
         if was_lost:
             with suppress(StoreError):  # a full disk must not keep an agent out
                 event = encode(AgentPresentEvent(principal.id))
                 await self._store.append(PRESENCE, EventKind.AGENT_PRESENT, event)
+
+    async def wait_for(self, agent: str) -> None:
+        """Wait until an agent is there."""
+        while (card := self._presence.card(agent)) is None or card.state is not AgentState.PRESENT:
+            await self._awaited.setdefault(agent, asyncio.Event()).wait()
 
     async def goodbye(self, principal: Principal) -> None:
         """Note that an agent left; to whom it owed something is told."""
