@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from agentcanvas.runs.attendance import Attendance
 from agentcanvas.runs.engine import Engine
 from agentcanvas.runs.logbook import Logbook
 from agentcanvas.runs.people import People, engine_of
+from agentcanvas.runs.register import Register
+from agentcanvas.runs.snapshots import Account
 from agentcanvas.runs.state import RunStatus
 from agentcanvas.store import Store
 from tests.chaos.driving import (
@@ -104,6 +107,33 @@ async def test_what_is_followed_of_an_agent_ends_while_its_run_waits_for_a_perso
         assert [each async for each in engine.transcript(run_id, follow=True)][: len(followed)] == (
             followed
         )
+
+
+async def test_what_is_followed_of_an_agent_ends_with_its_run_and_not_with_whoever_tidies_up(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed = anyio.Event()
+    account = Register.account
+
+    async def held(self: Register, run_id: str, *, keep_after: int | None = None) -> Account:
+        if keep_after is not None:  # the last thing that is done for a run, after its end is said
+            await followed.wait()
+        return await account(self, run_id, keep_after=keep_after)
+
+    monkeypatch.setattr(Register, "account", held)
+    async with engine_on(root, functions=CODER) as engine:
+        run_id = await engine.start(order(flow()))
+        await rests(engine, run_id)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(judged, engine, run_id, decision="apply", reason="fine"))
+            while "run_ended" not in kinds(await rests(engine, run_id)):
+                await anyio.lowlevel.checkpoint()
+            try:
+                with anyio.fail_after(30):
+                    said = [each async for each in engine.transcript(run_id, follow=True)]
+            finally:
+                followed.set()
+        assert said == [each async for each in engine.transcript(run_id)]
 
 
 @pytest.mark.req("U2")

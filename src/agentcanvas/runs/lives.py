@@ -50,6 +50,7 @@ class _Life:
     def __init__(self) -> None:
         self.scope = anyio.CancelScope()
         self.over = anyio.Event()
+        self.is_ending = False
         self.stop_reason = ""
         self.carrying: CarryingOut | None = None
 
@@ -88,8 +89,10 @@ class Lives:
 
     def is_busy(self, run_id: str) -> bool:
         """Whether a run goes on by itself, without anybody saying anything."""
-        carrying = self.carrying(run_id)
-        return run_id in self._lives and not (carrying is not None and carrying.is_parked)
+        life = self._lives.get(run_id)
+        if life is None or life.is_ending:
+            return False
+        return life.carrying is None or not life.carrying.is_parked
 
     # -- beginning and ending --------------------------------------------------------------------
 
@@ -120,6 +123,9 @@ class Lives:
             with life.scope:
                 end = await self._to_the_end(life, run_id, order, picked)
         finally:
+            # Before its end is written: whoever follows the run looks then, and nothing is
+            # written later that would make them look again.
+            life.is_ending = True
             with anyio.CancelScope(shield=True):
                 await self._close(life, run_id, end)
                 del self._lives[run_id]
