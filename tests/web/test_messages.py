@@ -197,10 +197,26 @@ async def test_an_agents_token_does_not_open_the_office(callers: tuple[Caller, C
     assert answer.status_code == 401
 
 
-async def test_a_cursor_of_another_hub_is_refused(callers: tuple[Caller, Caller]) -> None:
+@pytest.mark.parametrize("cursor", ["0123456789ab-7", "{ours}-²", "{ours}-99999999999999999999"])
+async def test_a_cursor_of_another_hub_is_refused(
+    callers: tuple[Caller, Caller], cursor: str
+) -> None:
     a, _ = callers
+    ours, _, _ = (await a.get())["cursor"].rpartition("-")
     answer = await a.client.get(
-        "/api/v1/messages", params={"since": "0123456789ab-7"}, headers=a.headers
+        "/api/v1/messages", params={"since": cursor.format(ours=ours)}, headers=a.headers
     )
     assert answer.status_code == 422
     assert "nor a cursor of this hub" in answer.text
+
+
+async def test_with_a_new_token_mail_is_taken_at_once(tmp_path: Path) -> None:
+    async with (
+        hub_beside(tmp_path) as (info, opened),
+        httpx.AsyncClient(base_url=info.url, trust_env=False) as client,
+    ):
+        for _ in range(2):
+            token = (await opened.keeper.new_token(TokenOrder(name="a"))).text
+            answer = await Caller(client, "a", token).post({"wait": 0}, "/take")
+            assert answer.status_code == 200, answer.text
+            await opened.keeper.revoke("a")

@@ -385,6 +385,11 @@ class Link:
         self._inbox = inbox
         self._closed = False
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was ended from our side."""
+        return self._closed
+
     async def send(
         self,
         envelope: Envelope,

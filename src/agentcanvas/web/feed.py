@@ -63,12 +63,18 @@ class Feed:
 
     async def find(self, place: str) -> int | None:
         """The number of the event at a place; None when it is not in this history any more."""
+        seq = await self.number_in(place)
+        if seq is None:
+            return None
+        oldest = await self._store.read(_oldest)
+        return seq if oldest - 1 <= seq <= self._store.head else None
+
+    async def number_in(self, place: str) -> int | None:
+        """The number that a place of this history names, whatever is there; None of any other."""
         epoch, _, digits = place.rpartition("-")
         if epoch != await self.epoch() or not _NUMBER.fullmatch(digits):
             return None
-        seq = int(digits)
-        oldest = await self._store.read(_oldest)
-        return seq if oldest - 1 <= seq <= self._store.head else None
+        return int(digits)
 
     async def frames(self, place: str, run_id: str | None = None) -> AsyncGenerator[bytes, None]:
         """What came after a place, and then whatever happens, as it happens."""

@@ -235,9 +235,9 @@ class MessagesApi:
     async def _since(self, since: str | None) -> tuple[int, int | None]:
         if since is None:
             return 0, None
-        epoch, _, number = since.rpartition("-")
-        if epoch == await self._feed.epoch() and number.isdigit():
-            return int(number), None
+        number = await self._feed.number_in(since)
+        if number is not None:
+            return number, None
         try:
             return 0, parse_ms(since)
         except ProtocolError:

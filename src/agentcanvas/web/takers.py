@@ -46,6 +46,9 @@ class Takers:
         """Give the connection of somebody for one call."""
         key = (principal.id, instance)
         taker = self._takers.get(key)
+        if taker is not None and taker.link.is_closed:  # its token was revoked; there is a new one
+            self._forget(key, taker)
+            taker = None
         if taker is None:
             link = await self._hub.connect(
                 principal, instance=instance, window=window, capabilities=capabilities
