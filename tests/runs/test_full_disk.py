@@ -162,3 +162,30 @@ async def test_stopping_a_run_on_a_full_disk_says_so_and_stops_it(root: Path) ->
         assert kinds(await rests(engine, run_id))[-1] == "run_interrupted"
         await engine.stop(run_id)
         assert (await engine.state(run_id)).status is RunStatus.STOPPED
+
+
+async def test_a_full_disk_keeps_no_engine_from_ending(root: Path) -> None:
+    coder = Coder()
+    async with open_engine(root, functions={"coder": coder}) as (engine, store):
+        run_id = await engine.start(order(flow(review=BY_ITSELF)))
+        await coder.begun.wait()
+        Disk(store).is_full = True
+    async with open_engine(root, functions={"coder": coder}) as (engine, _):
+        assert (await engine.state(run_id)).status is RunStatus.INTERRUPTED
+
+
+@pytest.mark.req("D7")
+async def test_what_a_full_disk_kept_from_being_told_is_told_when_there_is_room(
+    root: Path,
+) -> None:
+    coder = Coder()
+    coder.go_on.set()
+    async with open_engine(root, functions={"coder": coder}) as (engine, store):
+        run_id = await engine.start(order(flow()))
+        await rests(engine, run_id)
+        (root / "greeting.txt").write_text("good day\n")
+        disk = Disk(store)
+        for disk.is_full in (True, False):
+            await engine.look_again()
+        told = payloads(await so_far(engine, run_id), e.ProposalRechecked)
+        assert [each.fitness for each in told] == ["conflicts"]

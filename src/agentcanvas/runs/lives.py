@@ -23,6 +23,7 @@ from agentcanvas.errors import (
     StoreError,
     StoreFull,
 )
+from agentcanvas.hub.alarm import happened_by
 from agentcanvas.runs import events as e
 from agentcanvas.runs import housekeeping
 from agentcanvas.runs.carrying_out import SYSTEM, CarryingOut, Equipment
@@ -73,6 +74,7 @@ class Lives:
         self._lookout = lookout
         self._tasks = tasks
         self._lives: dict[str, _Life] = {}
+        self._leaving = asyncio.Event()
 
     def __contains__(self, run_id: str) -> bool:
         return run_id in self._lives
@@ -112,6 +114,7 @@ class Lives:
 
     async def leave(self) -> None:
         """Cut all of them off, to go on another time."""
+        self._leaving.set()
         for life in self._lives.values():
             life.scope.cancel()
         for life in list(self._lives.values()):
@@ -188,15 +191,21 @@ class Lives:
             )
 
     async def _interrupt_later(self, run_id: str, why: StoreError) -> None:
-        """Say it as soon as the store can keep it again."""
+        """Say it as soon as the store can keep it again.
+
+        Until we leave, or where it is damaged or closed: whoever opens it next finds the run cut
+        off.
+        """
+        clock = self._with.clock
         while run_id not in self._lives:
-            await self._with.clock.sleep(_AGAIN_AFTER_S)
+            if await happened_by(self._leaving, clock, clock.monotonic() + _AGAIN_AFTER_S):
+                return None
             try:
                 return await self._interrupt(run_id, why)
             except (StoreFull, StoreBusy):
                 continue
             except StoreError:
-                return None  # damaged or closed; whoever opens it next finds the run cut off
+                return None
         return None
 
     async def _tidied(self, log: Logbook) -> Plan | None:

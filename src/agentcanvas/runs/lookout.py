@@ -16,7 +16,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from agentcanvas.errors import AgentCanvasError
+from agentcanvas.errors import AgentCanvasError, StoreError
 from agentcanvas.proposals.collisions import Collision
 from agentcanvas.proposals.radar import Fitness, Outlook, Radar, Waiting
 from agentcanvas.protocol.records import ProposalRef
@@ -94,7 +94,7 @@ class Lookout:
     async def look_again(self) -> None:
         """Look at all of them, and tell the runs of those that stand otherwise than before.
 
-        What cannot be read now is looked at again the next time.
+        What cannot be read or told now is looked at again the next time.
         """
         if not self._watched:
             return
@@ -102,15 +102,19 @@ class Lookout:
             try:
                 outlooks = await radar.recheck()
                 edited = await self._edited()
-            except AgentCanvasError:
+            except (AgentCanvasError, OSError):
                 return
             meetings = radar.collisions()
             news = [self._news(outlook, edited, meetings) for outlook in outlooks]
-        for run_id, standing in filter(None, news):
-            event = e.ProposalRechecked(
-                actor="engine", provenance=e.Provenance.SYSTEM, payload=standing
-            )
-            await self._tell(run_id, event)
+            for run_id, standing in filter(None, news):
+                event = e.ProposalRechecked(
+                    actor="engine", provenance=e.Provenance.SYSTEM, payload=standing
+                )
+                try:
+                    await self._tell(run_id, event)
+                except StoreError:
+                    continue
+                self._told[f"{run_id}/{standing.proposal_id}"] = standing
 
     async def standing(self, ref: ProposalRef) -> tuple[Outlook | None, tuple[Collision, ...]]:
         """How one stood when it was looked at last, and whom it meets."""
@@ -163,7 +167,6 @@ class Lookout:
             met,
         )
         before = self._told.get(outlook.proposal_id)
-        self._told[outlook.proposal_id] = now
         if _gist(now) == (_gist(before) if before else _NOTHING_TO_TELL):
             return None
         return watched.run_id, now
