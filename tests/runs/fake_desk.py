@@ -51,6 +51,7 @@ class FakeDesk:
         self.told: list[str] = []
         self.discarded: list[str] = []
         self.interrupted: list[str] = []
+        self.given_up: list[str] = []
         self.at_work: list[str] = []
         self.most_at_once = 0
 
@@ -112,6 +113,9 @@ class FakeDesk:
         self._effect(step)
         self.discarded += [each.proposal_id for each in candidates]
         return Done(result=True)
+
+    async def give_up(self, step: str, reason: str) -> None:
+        self.given_up.append(f"{step}: {reason}")
 
     def _effect(self, step: str) -> None:
         if self._die_before is not None and len(self.effects) >= self._die_before:

@@ -190,15 +190,21 @@ review: {autoApprove: true, allowUnverified: true}
 
 async def test_a_bid_that_comes_too_late_is_told_so_and_wins_nothing(root: Path) -> None:
     clock = VirtualClock(jumps=False)
-    both_asked = anyio.Event()
+    both_asked, stopped = anyio.Event(), anyio.Event()
 
-    def quick(turn: Turn) -> str:
-        return "done" if turn.task_id else json.dumps({"propose": True, "cost": 9})
+    async def quick(turn: Turn) -> str:
+        if not turn.task_id:
+            return json.dumps({"propose": True, "cost": 9})
+        await stopped.wait()
+        return "done"
 
     async def slow(turn: Turn) -> str:
         del turn
         both_asked.set()
-        await anyio.sleep_forever()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            stopped.set()
         raise AssertionError
 
     async with engine_on(root, clock=clock, functions={"quick": quick, "slow": slow}) as engine:
@@ -214,6 +220,8 @@ async def test_a_bid_that_comes_too_late_is_told_so_and_wins_nothing(root: Path)
     assert state.reason == "done: quick for 9"
     told = [e.event.payload for e in entries if isinstance(e.event, MessagePassed)]
     assert [(each.to, "late" in each.text) for each in told] == [("slow", True)]
+    turns = [e.event for e in entries if isinstance(e.event, TurnEnded)]
+    assert [turn.payload.reason for turn in turns if turn.actor == "slow"] == ["late"]
 
 
 BOARD = """\

@@ -7,10 +7,14 @@ from pathlib import Path
 import pytest
 
 from agentcanvas.errors import IllegalTransition, NotFound, ValidationError
+from agentcanvas.hub.broker import Record
 from agentcanvas.protocol.person import PersonAnswer
 from agentcanvas.runs import events as e
+from agentcanvas.runs import history
 from agentcanvas.runs.engine import Engine
+from agentcanvas.runs.logbook import Logbook
 from agentcanvas.runs.state import RunStatus, TaskStatus
+from agentcanvas.store import Store
 from tests.runs.workspaces import engine_on, order, repository, solo
 
 pytestmark = pytest.mark.anyio
@@ -55,6 +59,48 @@ async def test_nobody_elses_work_is_ended(root: Path) -> None:
         assert await engine.stop_work(run_id, agent="somebody-else") == ()
         await until(engine, run_id, e.RunParked)
         assert (await engine.state(run_id)).status is RunStatus.PARKED
+
+
+@pytest.mark.parametrize("meanwhile", ["run", "turn"])
+async def test_what_is_said_while_a_run_or_a_turn_begins_is_heard(
+    root: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    recorded, record = history.recorded, Logbook.record
+    said = False
+
+    async def say(run_id: str) -> None:
+        nonlocal said
+        if not said:
+            said = True
+            await engine.tell(run_id, "coder", "Mind the umlauts.")
+
+    async def recorded_before(store: Store, stream: str) -> list[e.Recorded]:
+        found = await recorded(store, stream)
+        if meanwhile == "run":
+            await say(stream.rpartition("/")[2])
+        return found
+
+    async def record_later(log: Logbook, record_: Record) -> None:
+        if meanwhile == "turn" and any(kind == "turn_started" for _, kind, _ in record_.events):
+            await say(log.run_id)
+        await record(log, record_)
+
+    monkeypatch.setattr(history, "recorded", recorded_before)
+    monkeypatch.setattr(Logbook, "record", record_later)
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(solo("date +%N > greeting.txt")))
+        await until(engine, run_id, e.RunParked)
+        (ask,) = await engine.asks(run_id)
+        seen = [entry.seq async for entry in engine.events(run_id, follow=False)][-1]
+        verdict = {"decision": "revise", "reason": "again"}
+        await engine.answer(ask.ask_id, PersonAnswer(verdict, "you"))
+        async for entry in engine.events(run_id, after=seen):
+            if isinstance(entry.event, e.RunParked):
+                break
+        events = [entry.event async for entry in engine.events(run_id, follow=False)]
+    sent = [each.payload.text for each in events if isinstance(each, e.TurnStarted)]
+    heard = ["Mind the umlauts." in text for text in sent]
+    assert heard == ([True, False] if meanwhile == "run" else [False, True])
 
 
 async def test_an_agent_hears_what_a_person_says_with_its_next_turn_and_only_once(

@@ -52,6 +52,7 @@ async def test_a_timeout_interrupts_a_running_ask_and_is_the_reason(
     with pytest.raises(StageEnded, match=r"^timeout_ms: 300000$"):
         await here.ask("ann", "slow")
     assert desk.interrupted == ["i1/ask:2"]
+    assert desk.given_up == ["i1/ask:2: timeout_ms: 300000"]
     assert clock.monotonic() == 300
     with pytest.raises(StageEnded, match="timeout_ms"):  # nothing more begins
         await here.ask("ann", "quick")

@@ -103,6 +103,7 @@ async def test_a_bid_after_its_deadline_is_late_in_every_life(
         assert bids[1].reason == "late"
         await here.close()
     assert desk.interrupted == ["i1/bid:1/2"]
+    assert desk.given_up == ["i1/bid:1/2: late"]
 
 
 async def test_a_limit_leaves_what_came_before_it_and_ends_the_next_verb(

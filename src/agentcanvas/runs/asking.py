@@ -156,7 +156,7 @@ class Asking:
                 return await self._scope.desk.ask(step, ask, schema)
             due = self._scope.meter.seconds + within_ms / 1000
             done = await self._steps.within(
-                due, StageEnded(LATE), lambda: self._scope.desk.ask(step, ask, schema)
+                step, due, StageEnded(LATE), lambda: self._scope.desk.ask(step, ask, schema)
             )
             return Done(Settled("", Fate.TIMED_OUT, LATE)) if isinstance(done, StageEnded) else done
 

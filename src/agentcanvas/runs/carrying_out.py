@@ -116,6 +116,7 @@ class CarryingOut:
         self._outcomes: dict[str, Outcome] = {}
         self._scribes: list[transcripts.Scribe] = []
         self._turns: Turns | None = None
+        self._told_early: list[tuple[int, e.Told]] = []
         self.logbook = Logbook(equipment.broker, run_id, stream, equipment.clock)
         self._watch = Watch(self._attendance, self.logbook, equipment.clock)
 
@@ -136,10 +137,12 @@ class CarryingOut:
         """For whom or what the run waits now (D25)."""
         return self._watch.standing(self._turns.under_way if self._turns else ())
 
-    def note_told(self, told: e.Told) -> None:
-        """What a person said reaches the agent with its next turn."""
+    def note_told(self, told: e.Told, number: int) -> None:
+        """What a person said, which is the event of this number, reaches the agent's next turn."""
         if self._turns is not None:
             self._turns.note_told(told)
+        else:
+            self._told_early.append((number, told))
 
     async def run(self) -> e.End:
         """Work until the run has come to its end, or a limit of it."""
@@ -167,6 +170,9 @@ class CarryingOut:
         async with connect(hub, engine) as connection:
             context = self._context(connection, journal, before)
             self._turns = context.turns
+            for number, told in self._told_early:
+                if not before or number > before[-1].seq:
+                    context.turns.note_told(told)
             await context.turns.take_back()
             aside = Aside(
                 self._flow,

@@ -202,6 +202,10 @@ class RunDesk:
             also=lambda transaction: self._run.logbook.note(transaction, *events),
         )
 
+    async def give_up(self, step: str, reason: str) -> None:
+        """End what agents still do for a step whose time is over."""
+        await self._run.turns.give_up(step, reason)
+
     # ---------------------------------------------------------------------------------------------
 
     async def _plain(self, step: str, ask: Ask, schema: dict[str, Any] | None) -> Settled:

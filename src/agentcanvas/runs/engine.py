@@ -210,13 +210,12 @@ class Engine:
             raise NotFound(f"{run_id} has no agent {agent}; it has: {known}")
         if not text.strip():
             raise ValidationError("There is nothing to say: the text is empty.")
-        told = e.Told(agent, text.strip())
-        await self._register.logbook(run_id).write(
-            e.WorkerTold(actor="person:you", provenance=e.Provenance.USER_INPUT, payload=told)
-        )
+        log, told = self._register.logbook(run_id), e.Told(agent, text.strip())
+        event = e.WorkerTold(actor="person:you", provenance=e.Provenance.USER_INPUT, payload=told)
+        (number,) = await log.transact(lambda unit: log.note(unit.transaction, event))
         carrying = self._lives.carrying(run_id)
         if carrying is not None:
-            carrying.note_told(told)
+            carrying.note_told(told, number)
 
     async def undo(self, run_id: str, task_id: str | None = None) -> tuple[UndoneTask, ...]:
         """Take back what a task landed, or all that a run landed, the latest first."""

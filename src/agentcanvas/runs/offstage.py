@@ -100,6 +100,10 @@ class Desk(Protocol):
         """Let go of candidates that were never landed, at the end of an interaction."""
         ...
 
+    async def give_up(self, step: str, reason: str) -> None:
+        """End what agents still do for a step whose time is over."""
+        ...
+
 
 class Parts(Protocol):
     """What an interaction within an interaction is played with."""

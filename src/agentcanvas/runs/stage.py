@@ -60,7 +60,7 @@ class RunStage:
         self._scope = scope
         self._scene = scene
         self._desk = scope.desk
-        self._steps = Steps(scope.journal, scope.meter, scene)
+        self._steps = Steps(scope.journal, scope.meter, scene, scope.desk.give_up)
         self._speech = Speech(scope, scene, self._steps)
         self._asking = Asking(scope, scene, self._steps, self._fill_in)
         self._handing = handing or Handing(self._asking, scene, scope.journal)

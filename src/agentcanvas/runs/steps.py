@@ -30,12 +30,16 @@ class Done(msgspec.Struct, frozen=True):
 
 Effect = Callable[[], Awaitable[Done]]
 
+GiveUp = Callable[[str, str], Awaitable[None]]
+"""Ends what is still done for a step, and says why."""
+
 
 class Steps:
     """The steps of one interaction."""
 
-    def __init__(self, journal: Journal, meter: Meter, scene: Scene) -> None:
+    def __init__(self, journal: Journal, meter: Meter, scene: Scene, give_up: GiveUp) -> None:
         self._journal = journal
+        self._give_up = give_up
         self._meter = meter
         self._scene = scene
 
@@ -66,7 +70,7 @@ class Steps:
         """
         before = self._journal.queued
         limit = await self._limit() if timed else None
-        done = await (effect() if limit is None else self.within(*limit, effect))
+        done = await (effect() if limit is None else self.within(step, *limit, effect))
         await self._journal.flush(before)
         if isinstance(done, StageEnded):
             if cut_short is not None:
@@ -97,7 +101,9 @@ class Steps:
                 await self._journal.settle(step, None, begun)
         return begun
 
-    async def within(self, second: float, end: StageEnded, effect: Effect) -> Done | StageEnded:
+    async def within(
+        self, step: str, second: float, end: StageEnded, effect: Effect
+    ) -> Done | StageEnded:
         """What the effect gives; the end, when time is over before: then it is interrupted."""
         if self._meter.seconds >= second:
             return end
@@ -114,7 +120,10 @@ class Steps:
                 group.cancel_scope.cancel()
         except BaseExceptionGroup as several:
             raise first_of(several) from None
-        return end if done is None else done
+        if done is not None:
+            return done
+        await self._give_up(step, str(end))
+        return end
 
 
 def first_of(several: BaseExceptionGroup[BaseException]) -> BaseException:

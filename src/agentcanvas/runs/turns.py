@@ -35,6 +35,13 @@ from agentcanvas.runs.turn_events import TurnEvents, usage_told
 from agentcanvas.runs.turn_mail import TurnMail, outcome_of, speaker_of
 
 
+class _UnderWay(msgspec.Struct):
+    """A turn that somebody is at."""
+
+    spec: TurnSpec
+    wait: Wait
+
+
 class Turns:
     """The turns of one run."""
 
@@ -69,7 +76,7 @@ class Turns:
         self._estimated = estimated
         self._mail = TurnMail(logbook.run_id, clock, limits_s, images)
         self._events = TurnEvents(before)
-        self._under_way: dict[str, Wait] = {}
+        self._under_way: dict[str, _UnderWay] = {}
         self._engine = Principal(engine_of(logbook.run_id), PrincipalKind.ENGINE)
         self._attempts: dict[str, Attempt] = {}
         self._unheard: dict[str, list[str]] = {}
@@ -93,15 +100,25 @@ class Turns:
     ) -> tuple[str, ...]:
         """Tell whoever does it to end an agent's turns, or a task's; gives the ids of the turns."""
         chosen = [
-            (key, wait.names[0])
-            for key, wait in self._under_way.items()
-            if agent in (None, wait.names[0]) and task_id in (None, wait.who)
+            each.spec
+            for each in self._under_way.values()
+            if agent in (None, each.spec.to) and task_id in (None, each.wait.who)
         ]
-        for key, worker in chosen:
-            cancel = self._mail.cancel(self._attempts[key], worker, reason)
-            post = await self._hub.prepare(self._engine, cancel)
-            await self._logbook.record(Record(post=post))
-        return tuple(key for key, _ in chosen)
+        for spec in chosen:
+            await self._tell_to_end(spec, reason)
+        return tuple(spec.key for spec in chosen)
+
+    async def give_up(self, step: str, reason: str) -> None:
+        """Wait no longer for the turns of a step, and let nobody go on with them in vain."""
+        for spec in [each.spec for each in self._under_way.values()]:
+            if spec.key.startswith(f"{step}/"):
+                await self._tell_to_end(spec, reason)
+                self._end(spec, _too_late(reason), None)
+
+    async def _tell_to_end(self, spec: TurnSpec, reason: str) -> None:
+        cancel = self._mail.cancel(self._attempts[spec.key], spec.to, reason)
+        post = await self._hub.prepare(self._engine, cancel)
+        await self._logbook.record(Record(post=post))
 
     async def take_back(self) -> None:
         """Take back what an earlier life has sent and nobody has begun.
@@ -148,53 +165,39 @@ class Turns:
         also: Sequence[e.RunEvent] = (),
     ) -> TurnOutcome:
         """Send an attempt, unless it was sent before, and hear what comes of it."""
-        sent = self._with_what_was_said(spec)
+        begins = self._attempts.get(spec.key) != attempt
+        sent = _with_what_was_said(spec, self._unheard.pop(spec.to, ())) if begins else spec
         envelope = self._mail.task(sent, attempt)
         timeout_s = self._mail.timeout_s(spec)
         started = self._clock.monotonic()
         async with self._connection.converse(
             envelope, timeout_s=timeout_s, send=False
         ) as conversation:
-            if self._attempts.get(spec.key) != attempt:
-                await self._begin(sent, attempt, envelope, also)
-                self._unheard.pop(spec.to, None)
+            if begins:
+                await self._begin(spec, sent, attempt, envelope, also)
             try:
                 delivery = await self._final(conversation, spec)
             except DeadlineExceeded as late:
-                outcome = TurnOutcome(
-                    report=Report(timed_out=True),
-                    ok=False,
-                    reason=str(late),
-                    failure=FailureClass.TIMEOUT,
-                )
-                return self._end(spec, outcome, None)
+                return self._end(spec, _too_late(str(late)), None)
         elapsed = round((self._clock.monotonic() - started) * 1000)
         return self._end(spec, outcome_of(delivery.envelope, elapsed), delivery)
-
-    def _with_what_was_said(self, spec: TurnSpec) -> TurnSpec:
-        """The message with what people have added to it; what makes the turn the same is not."""
-        said = self._unheard.get(spec.to)
-        if not said:
-            return spec
-        added = "\n\n".join(f"A person says to you: {text}" for text in said)
-        return msgspec.structs.replace(spec, message=f"{spec.message}\n\n{added}")
 
     async def _begin(
         self,
         spec: TurnSpec,
+        sent: TurnSpec,
         attempt: Attempt,
         envelope: Envelope,
         also: Sequence[e.RunEvent],
     ) -> None:
-        speaker = speaker_of(spec.place)
-        post = await self._hub.prepare(self._engine, envelope, on_behalf_of=speaker)
-        begun = self._events.started(spec, attempt)
+        post = await self._hub.prepare(self._engine, envelope, on_behalf_of=speaker_of(spec.place))
+        begun = self._events.started(sent, attempt)
         events = [*also, begun] if attempt.number == 1 else [begun]
-        await self._logbook.record(Record(events=self._logbook.rows(*events), post=post))
         self._attempts[spec.key] = attempt
-        now = self._clock.monotonic()
-        who = spec.task_id or spec.key
-        self._under_way[spec.key] = Wait(who=who, on=On.AGENT, names=(spec.to,), since=now)
+        since, who = self._clock.monotonic(), spec.task_id or spec.key
+        wait = Wait(who=who, on=On.AGENT, names=(spec.to,), since=since)
+        self._under_way[spec.key] = _UnderWay(spec, wait)
+        await self._logbook.record(Record(events=self._logbook.rows(*events), post=post))
 
     async def _final(self, conversation: Conversation, spec: TurnSpec) -> Delivery:
         """The last word; what is said on the way is put on record."""
@@ -241,13 +244,13 @@ class Turns:
     @property
     def under_way(self) -> tuple[Wait, ...]:
         """Whom the run waits for, and since when."""
-        return tuple(self._under_way.values())
+        return tuple(each.wait for each in self._under_way.values())
 
     def _note_sign_of_life(self, spec: TurnSpec) -> None:
-        wait = self._under_way.get(spec.key)
-        if wait is not None:
+        under_way = self._under_way.get(spec.key)
+        if under_way is not None:
             sign = self._clock.monotonic()
-            self._under_way[spec.key] = msgspec.structs.replace(wait, sign=sign)
+            under_way.wait = msgspec.structs.replace(under_way.wait, sign=sign)
 
     def _charge(self, spec: TurnSpec, outcome: TurnOutcome) -> e.Charge | None:
         """What a turn has cost, told or guessed."""
@@ -280,3 +283,17 @@ class Turns:
         post = await self._hub.prepare(self._engine, told, on_behalf_of=speaker)
         said = self._events.passed(spec, by)
         await self._logbook.record(Record(events=self._logbook.rows(said), post=post))
+
+
+def _with_what_was_said(spec: TurnSpec, said: Sequence[str]) -> TurnSpec:
+    """The message with what people have added to it; what makes the turn the same is not."""
+    if not said:
+        return spec
+    added = "\n\n".join(f"A person says to you: {text}" for text in said)
+    return msgspec.structs.replace(spec, message=f"{spec.message}\n\n{added}")
+
+
+def _too_late(reason: str) -> TurnOutcome:
+    return TurnOutcome(
+        report=Report(timed_out=True), ok=False, reason=reason, failure=FailureClass.TIMEOUT
+    )
