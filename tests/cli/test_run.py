@@ -97,7 +97,6 @@ def test_without_a_command_it_is_said_how_to_name_one(
     monkeypatch.delenv("AGENTCANVAS_COMMAND")
     result = desk.give(FakeOffice(), "run", "fix it")
     assert result.exit_code == 1
-    assert result.stderr.count("\n") == 1
     for advice in ("--command", "AGENTCANVAS_COMMAND", "agentcanvas run FLOW"):
         assert advice in result.stderr
 
@@ -166,8 +165,22 @@ def test_any_request_survives_the_way_through_yaml(request_: str) -> None:
     assert interaction.tasks[0].description == request_
 
 
+@pytest.mark.parametrize(("said", "meant"), [("opne", "open"), ("modle", "model"), ("non", "none")])
+def test_a_slip_in_a_network_mode_is_no_host(said: str, meant: str) -> None:
+    with pytest.raises(FlowError, match=f"no network mode {said}; did you mean {meant}"):
+        flow_for("x", "cmd", {}, Wishes(network=said))
+
+
+@pytest.mark.parametrize("said", ["localhost", "pypi.org", "open.example.org", "none.org,open"])
+def test_what_is_not_nearly_a_network_mode_is_a_host(said: str) -> None:
+    (agent,) = flow_for("x", "cmd", {}, Wishes(network=said)).flow.agents
+    assert agent.runtime is not None
+    assert isinstance(agent.runtime.network, Network)
+    assert list(agent.runtime.network.hosts) == said.split(",")
+
+
 def test_an_empty_command_in_the_environment_is_none() -> None:
-    with pytest.raises(FlowError, match="No agent is named"):
+    with pytest.raises(FlowError, match="No coding CLI was found on the PATH"):
         flow_for("x", None, {"AGENTCANVAS_COMMAND": "  "})
 
 
@@ -254,7 +267,8 @@ def test_every_problem_of_a_flow_is_said_at_once(desk: Desk) -> None:
     ("words", "sentence"),
     [
         ([], "Say what is to be done"),
-        (["fix", "the", "test"], "put it in quotes"),
+        ([""], "Say what is to be done"),
+        (["fix", "the", "test"], "Put the request in quotes"),
         (["nowhere.yaml"], "There is no flow nowhere.yaml"),
         (["solo", "x", "--command", "y"], "--command is for a request without a flow"),
     ],

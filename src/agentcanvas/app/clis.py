@@ -70,8 +70,8 @@ def choose(said: Runtime, environ: Mapping[str, str], order: Iterable[str] = CLI
     if reasons:
         raise FlowError(f"No coding CLI here can be used yet: {'; '.join(reasons)}.")
     raise FlowError(
-        f"None of the coding CLIs that can be driven is on the PATH ({', '.join(order)}); install "
-        "one (npm install -g @anthropic-ai/claude-code, for example)."
+        f"No coding CLI was found on the PATH ({', '.join(order)}). Install one, for example: npm "
+        "install -g @anthropic-ai/claude-code"
     )
 
 

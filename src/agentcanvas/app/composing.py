@@ -35,16 +35,16 @@ ONE_OFF: Final = "one-off"
 
 _WORKER: Final = "coder"
 # In small letters it is a name; a variable that is set for the command alone is in capitals.
-_CHECK: Final = re.compile(r"(?:(?P<name>[a-z][a-z0-9_-]{0,39})=)?+(?P<command>.*\S.*)", re.DOTALL)
+_NAMED_CHECK: Final = re.compile(r"([a-z][a-z0-9_-]{0,39})=(.*)", re.DOTALL)
 _LIKENESS: Final = 0.7
 """How alike one word and the name of a flow must be to call it a slip, and no request."""
 _HOUR_MS: Final = 3_600_000
-_NO_COMMAND: Final = (
-    "Or name a command that reads the task on its standard "
-    'input: agentcanvas run "…" --command "my-agent --flag" ({prompt} or {prompt_file} in it '
-    f"puts the task there instead), or set it once: export {COMMAND_SETTING}='my-agent --flag'. "
-    "Or run a flow of this workspace: agentcanvas run FLOW"
-)
+_MODES: Final = (NetworkMode.NONE, NetworkMode.MODEL, NetworkMode.OPEN)
+_OTHER_WAYS: Final = f"""You can also
+- use any command that reads the task on its standard input, or at {{prompt}} or {{prompt_file}}:
+  agentcanvas run "…" --command "my-agent --flag"
+- set such a command once: export {COMMAND_SETTING}="my-agent --flag"
+- run a flow: agentcanvas run FLOW "…\""""
 
 
 class Wishes(Struct, frozen=True, kw_only=True):
@@ -165,7 +165,7 @@ def _refuse_without_cli(environ: Mapping[str, str]) -> None:
     try:
         choose(Runtime(), environ)
     except FlowError as why:
-        raise FlowError(f"No agent is named for this request. {why} {_NO_COMMAND}") from why
+        raise FlowError(f"{why}\n{_OTHER_WAYS}") from why
 
 
 def with_wishes(composed: Composed, wishes: Wishes) -> Composed:
@@ -202,8 +202,10 @@ def _composed(name: str, document: Document, patterns: Patterns = KNOWN) -> Comp
 
 def _network(said: str) -> str | dict[str, Any]:
     """A mode by its name; anything else is a list of hosts."""
-    if said in set(NetworkMode):
+    if said in _MODES:
         return said
+    if said.isalpha() and (meant := difflib.get_close_matches(said, _MODES, n=1)):
+        raise FlowError(f"There is no network mode {said}; did you mean {meant[0]}?")
     return {"mode": "hosts", "hosts": [host.strip() for host in said.split(",") if host.strip()]}
 
 
@@ -222,11 +224,11 @@ def _checks(said: Sequence[str]) -> list[dict[str, str]]:
 
 def _check(said: str) -> tuple[str, str]:
     """The name of a check, and its command."""
-    found = _CHECK.fullmatch(said)
-    if found is None:
+    named = _NAMED_CHECK.fullmatch(said)
+    name, command = named.groups() if named else ("", said)
+    if not command.strip():
         raise FlowError("A check needs a command, such as --check 'tests=npm test'.")
-    command = found["command"]
-    return found["name"] or command.split()[0].rpartition("/")[2] or "check", command
+    return name or command.split()[0].rpartition("/")[2] or "check", command
 
 
 def _refuse_untrusted(root: Path, path: Path, environ: Mapping[str, str]) -> None:

@@ -317,6 +317,10 @@ class _Start:
         if self.composed is not None:
             return self.composed, self._words[0]
         match self._words:
+            case [] | [""]:
+                raise misused(
+                    'Say what is to be done: agentcanvas run "…", or name a flow: run FLOW'
+                )
             case [request] if not self._named and not names_a_flow(self._root, request):
                 self._refuse_a_slip(request)
                 return flow_for(request, self._command, os.environ, self._wishes), request
@@ -325,12 +329,10 @@ class _Start:
                 return composed, composed.template or await self._ask_for_request(composed.name)
             case [name, request] if request.strip():
                 return self._flow(name), request
-            case []:
-                raise misused(
-                    'Say what is to be done: agentcanvas run "…", or name a flow: run FLOW'
-                )
             case _:
-                raise misused('A request is one word to the shell; put it in quotes: run FLOW "…"')
+                raise misused(
+                    'Put the request in quotes: agentcanvas run "…", or agentcanvas run FLOW "…"'
+                )
 
     def _refuse_a_slip(self, request: str) -> None:
         """Refuse one word that nearly names a flow: as a request it would cost a whole run."""

@@ -104,7 +104,7 @@ def test_auto_says_what_each_lacks(tmp_path: Path) -> None:
     environ = tool(tmp_path / "tools", "codex", "")
     with pytest.raises(FlowError, match="export OPENAI_API_KEY or CODEX_API_KEY, or agentcanvas"):
         choose(Runtime(), environ)
-    with pytest.raises(FlowError, match="None of the coding CLIs"):
+    with pytest.raises(FlowError, match="No coding CLI was found"):
         choose(Runtime(), {"PATH": str(tmp_path)})
 
 
