@@ -121,6 +121,7 @@ async def test_a_check_may_expect_another_exit_code(tmp_path: Path) -> None:
     [
         ("no-such-program", "tests: red → red (command not found)"),
         ("./plain.txt", "tests: red → red (cannot be executed)"),
+        ("python3 -m no_such_tool -q", "tests: red → red (no_such_tool is not installed)"),
         ("exit 1", "tests: red → red"),
         ("true", "tests: green → green"),
     ],

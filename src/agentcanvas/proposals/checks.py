@@ -7,6 +7,7 @@ can be had (D9).
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 OUTPUT_KEPT: Final = 20_000
 # What a shell exits with when there is nothing to run; a person mends that, not the worker.
 _NEVER_RAN: Final[Mapping[int | None, str]] = {126: "cannot be executed", 127: "command not found"}
+# All that Python says to -m of a module that is not there.
+_NO_MODULE: Final = re.compile(r"\A\S*python\S*: No module named '?([\w.]+)'?\Z")
 PYTEST_FILES: Final = ("pytest.ini", "pytest.toml", ".pytest.ini", "conftest.py")
 
 
@@ -69,7 +72,11 @@ class CheckResult(Wire, frozen=True):
         """What is known beside its colour, in a word or two; often nothing."""
         if self.tests is not None:
             return f"{self.tests.failed} failed"
-        return "" if self.passed else _NEVER_RAN.get(self.exit_code, "")
+        if self.passed:
+            return ""
+        if missing := _NO_MODULE.search(self.output.rstrip()):
+            return f"{missing[1]} is not installed"
+        return _NEVER_RAN.get(self.exit_code, "")
 
     def last_words(self, most: int, most_lines: int | None = None) -> str:
         """The end of what it printed, in whole lines and without colours."""

@@ -283,7 +283,18 @@ async def test_a_missing_program_is_said_with_the_next_step(
     result = await command("no-such-agent -p", confinement).run(turn(place=place), events)
     assert result.exit_code == 127
     assert "no-such-agent" in result.error
-    assert "install it, or correct the agent's command." in result.error
+    assert "install the program, or correct the agent's command." in result.error
+
+
+async def test_a_program_that_only_the_host_has_is_told_from_one_that_is_missing(
+    strongest: Confinement, place: View, events: Events, tmp_path: Path
+) -> None:
+    script = tmp_path / "agent.sh"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    result = await command(f"{script} --go", strongest).run(turn(place=place), events)
+    assert result.exit_code == 127
+    assert f"{script} is outside the sandbox: put it into the repository" in result.error
 
 
 async def test_a_program_of_the_work_folder_is_run_or_its_fault_is_named(

@@ -60,7 +60,9 @@ def on_the_path(facts: Facts, environ: Mapping[str, str]) -> Found:
     if lame:
         return Found(program=lame, problem=f"{lame} is not executable; chmod +x it")
     names = " or ".join(facts.programs)
-    return Found(problem=f"{facts.title} is not here ({names} is not on the PATH); {_step(facts)}")
+    return Found(
+        problem=f"{facts.title} is not installed ({names} is not on the PATH); {_step(facts)}"
+    )
 
 
 def _unusable(name: str, path: str) -> str:

@@ -109,9 +109,22 @@ class CommandRuntime:
         return self._result(turn, ending, end, hearing)
 
     @property
+    def _program(self) -> str:
+        return self._words[0].split()[0] if self._by_shell else self._words[0]
+
+    @property
     def _name(self) -> str:
-        word = self._words[0].split()[0] if self._by_shell else self._words[0]
-        return word.rpartition("/")[2]
+        return self._program.rpartition("/")[2]
+
+    @property
+    def _advice(self) -> str:
+        """What to do about a program that was not found; it may well be on the host."""
+        if Path(self._program).is_absolute() and Path(self._program).exists():
+            return (
+                f"; {self._program} is outside the sandbox: put it into the repository, or into a "
+                "folder on your PATH"
+            )
+        return "; install the program, or correct the agent's command"
 
     def _result(self, turn: Turn, ending: Ending, end: End, hearing: _Hearing) -> TurnResult:
         notes = tuple(self._notes(ending, hearing))
@@ -123,9 +136,7 @@ class CommandRuntime:
                 left_over=ending.survivors,
                 notes=notes,
             )
-        advice = ""
-        if ending.exit_code == NOT_FOUND:
-            advice = "; a program was not found: install it, or correct the agent's command"
+        advice = self._advice if ending.exit_code == NOT_FOUND else ""
         return failed(
             f"{end.error}{advice}.",
             end.error_class or FailureClass.UNKNOWN,
