@@ -44,7 +44,7 @@ async def hand_in(
     if not patch.changes:
         return None
     files = _changed_files(patch)
-    summary = _summary(result, packet)
+    summary = _summary(result, files)
     handoff = make_handoff(
         task=packet.task,
         response=result.value if isinstance(result.value, StandardResponse) else None,
@@ -95,11 +95,14 @@ def _changed_files(patch: Patch) -> tuple[ChangedFile, ...]:
     )
 
 
-def _summary(result: TurnResult, packet: Packet) -> str:
-    """What the worker says it did: its intent and actions, else its first words."""
+def _summary(result: TurnResult, files: tuple[ChangedFile, ...]) -> str:
+    """What the worker says it did: its intent and actions, else its first words.
+
+    For one that says nothing, its files speak.
+    """
     said = result.value
     if said is not UNSET and isinstance(said, StandardResponse):
         return "\n".join([said.intent, *(f"- {action}" for action in said.actions)])
     lines = [line.strip() for line in result.text.splitlines() if line.strip()]
-    first = lines[:_FIRST_LINES] or packet.task.strip().splitlines()[:1]
-    return "\n".join(line[:_LONGEST_LINE] for line in first)
+    silent = f"Changed {', '.join(file.path for file in files)}"
+    return "\n".join(line[:_LONGEST_LINE] for line in lines[:_FIRST_LINES] or [silent])
