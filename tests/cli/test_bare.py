@@ -57,3 +57,20 @@ def test_a_command_that_is_misspelt_is_guessed(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert "did you mean run" in done.stderr
+
+
+def test_a_reader_who_leaves_early_is_told_nothing(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM[-1], "pattern", "list"],
+            cwd=tmp_path,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")

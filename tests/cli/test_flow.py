@@ -108,7 +108,7 @@ def test_a_newcomer_is_told_what_to_do_next_and_each_step_is_a_command(place: Pl
 
 def test_who_follows_the_steps_to_the_end_has_a_flow_that_can_start(place: Place) -> None:
     said = place.run("flow", "new").stdout
-    assert "It needs a word from you before it can run." in said
+    assert "It cannot run yet." in said
     path = place.flows / "solo.yaml"
     command = "runtime: {kind: command, command: [./agent.sh]}\n"
     path.write_text(re.sub(r"runtime:\n +kind: cli\n +backendId: .*\n", command, starter("solo")))
@@ -244,7 +244,7 @@ def test_show_tells_agents_edges_ends_review_and_checks(place: Place) -> None:
     place.run("flow", "new", "--from", "team")
     said = place.run("flow", "show", "team").stdout
     for words in (
-        "planner   orchestrator  cli auto    the workspace, read-only",
+        "agent     role          runtime   works in",
         "edges     planner → coder_a; planner → coder_b",
         "ends      2 rounds, or tests_passed >= 1, or 120 minutes",
         "review    reviewer, at most 3 rounds, then human_review",

@@ -183,11 +183,10 @@ PLAIN = """\
    0:05  task-1 Coder proposes a change of 1 file: parse() strips each part
    0:06  Waiting for you: Apply the change of Coder for task-1?
    0:07  Parked until there is an answer
-   0:08  Goes on
+   0:08  Resumed
    0:09  task-1 approved by you
    0:10  task-1 applied: src/parser.py
    0:11  Warning: Running as root
-   0:12  Done: quality_gate: tests_passed
 """
 
 
@@ -247,7 +246,7 @@ def test_the_picture_says_who_is_at_what_and_what_they_say_last() -> None:
     lines = drawn(view, 80).splitlines()
     assert lines[0].startswith("running  ")
     assert lines[0].endswith("strip the blanks around each part")
-    assert lines[1].startswith("● task-1 Coder in work")
+    assert lines[1].startswith("● task-1 Coder working")
     assert lines[-1].rstrip().endswith("│ parse() strips each part")
 
 

@@ -240,6 +240,17 @@ def test_attach_follows_an_agent_until_its_turn_ends_and_misses_no_word(desk: De
     ]
 
 
+# tell ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [("use tabs",), ("use", "tabs")])
+def test_what_is_told_needs_no_quotes(desk: Desk, words: tuple[str, ...]) -> None:
+    office = FakeOffice(fake.at_work(Played()))
+    result = desk.give(office, "tell", "coder", *words)
+    assert (result.exit_code, office.calls) == (0, [f"tell {RUN} coder use tabs"])
+    assert "next turn" in result.stdout
+
+
 # stop, resume, retry ------------------------------------------------------------------------------
 
 
@@ -263,7 +274,7 @@ def test_resume_goes_on_and_shows_only_what_is_new(desk: Desk, lag: int) -> None
     office = FakeOffice(interrupted(), lag=lag)
     result = desk.give(office, "resume")
     assert (result.exit_code, office.calls) == (0, [f"resume {RUN}"])
-    assert result.stdout.splitlines()[0].endswith("Goes on")
+    assert result.stdout.splitlines()[0].endswith("Resumed")
     assert "task-1 → Coder" not in result.stdout
 
 

@@ -9,6 +9,7 @@ import codecs
 import difflib
 import importlib
 import io
+import os
 import sys
 from typing import Any
 
@@ -149,11 +150,16 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         _let_anything_be_said(stream)
     try:
-        app()
+        try:
+            app()
+        finally:
+            # Here and not when Python ends: what fails there is printed as a traceback.
+            sys.stdout.flush()
     except AgentCanvasError as error:
         importlib.import_module("agentcanvas.cli.offices").complain(str(error))
         sys.exit(1)
     except BrokenPipeError:
-        # The reader of our output went away (`| head`); there is nobody left to tell.
-        sys.stderr.close()
+        # The reader of our output went away (`| head`): nobody is left to tell, and what is still
+        # in the buffer has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

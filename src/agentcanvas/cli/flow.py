@@ -108,7 +108,7 @@ def show(
         print(_json(told))
         return
     print(f"{_plain(path.stem)}  {_plain(shown(path))}\n")
-    _print_rows([("agent", "role", "answers by", "stands in"), *map(_row, flow.agents)])
+    _print_rows([("agent", "role", "runtime", "works in"), *map(_row, flow.agents)])
     for each in settled:
         _print_interaction(each)
     for problem in checked.warnings:

@@ -186,7 +186,7 @@ def say_next(root: Path, path: Path, *looks: tuple[str, str]) -> None:
     steps = [(f"agentcanvas {words.format(name=name)}", what) for words, what in looks]
     steps.append((f"agentcanvas flow show {name}", "who is in the team, and what it does"))
     if why := _cannot_start(root, path):
-        print(f"\nIt needs a word from you before it can run. {why}")
+        print(f"\nIt cannot run yet. {why}")
         steps += [
             (f"edit {shlex.quote(one_line(shown(path)))}", "say what answers for each agent"),
             (f"agentcanvas flow check {name}", "is it sound after the change?"),

@@ -17,7 +17,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 @app.command()
 def tell(
     agent: Annotated[str, typer.Argument(help="The agent, by its id in the flow.")],
-    text: Annotated[str, typer.Argument(help="What you have to say, as one word to the shell.")],
+    text: Annotated[list[str], typer.Argument(help="What you want to say.")],
     run: Annotated[
         str | None,
         typer.Option("--run", help="The run, or a part of its id; the newest if not given."),
@@ -27,8 +27,8 @@ def tell(
 
     async def work(office: Office) -> int:
         found = await the_run(office, run)
-        await office.tell(found.run_id, agent, text)
-        print(f"{one_line(agent, 40)} hears it with its next turn.")
+        await office.tell(found.run_id, agent, " ".join(text))
+        print(f"{one_line(agent, 40)} will read it at the start of its next turn.")
         return ExitCode.DONE
 
     at_office(work)

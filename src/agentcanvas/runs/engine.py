@@ -202,8 +202,8 @@ class Engine:
         state = await self.state(run_id)
         if state.status.is_over:
             raise IllegalTransition(
-                f"{run_id} has ended: {state.reason}. Begin a run that goes on from there, with "
-                "what you have to say as its request."
+                f"{run_id} has ended: {state.reason}. Say it to a new run, which starts from your "
+                'files as they are now: agentcanvas run "…"'
             )
         if agent not in state.names:
             known = ", ".join(sorted(state.names))

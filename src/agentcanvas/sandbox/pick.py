@@ -72,7 +72,7 @@ async def pick(*, only: str | None = None, unsafe: bool = False) -> Picked:
 def _with_warnings(confinement: Confinement, refused: tuple[str, ...]) -> Picked:
     warnings = confinement.warnings
     if os.geteuid() == 0:
-        warnings += ("Running as root: a hole in the confinement would be a hole in the machine",)
+        warnings += ("Running as root: whatever escapes the sandbox owns the machine",)
     return Picked(confinement, refused, warnings)
 
 

@@ -23,7 +23,7 @@ _MINUTE_S = 60
 _HOUR_S = 3600
 
 TASK_WORDS = {
-    TaskStatus.DISPATCHED: "in work",
+    TaskStatus.DISPATCHED: "working",
     TaskStatus.IN_REVIEW: "in review",
     TaskStatus.REVISING: "sent back",
     TaskStatus.APPLIED: "applied",
@@ -211,9 +211,8 @@ def _told_of_life(event: e.RunEvent) -> str:
         case e.RunParked():
             return "Parked until there is an answer"
         case e.RunResumed():
-            return "Goes on"
-        case e.RunEnded(payload=end):
-            return f"{'Done' if end.done else 'Ended'}: {one_line(end.reason)}"
+            return "Resumed"
+        # How a run ended is said below its lines (``ending``), with what can be done next.
         case _:
             return ""
 
