@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from agentcanvas import cli
 from agentcanvas.cli import COMMANDS, app
 from agentcanvas.cli.manual import GROUPS
 
@@ -52,11 +56,31 @@ def test_completion_is_offered_where_it_works_and_nowhere_else(words: tuple[str,
 
 
 def test_every_command_stands_under_a_heading() -> None:
-    listed = [name for members in GROUPS.values() for name in members]
-    assert sorted(listed) == sorted(COMMANDS)
     said = help_of()
     for heading in GROUPS:
         assert f"─ {heading} ─" in said
+
+
+def test_every_command_there_is_can_be_called() -> None:
+    files = Path(cli.__file__).parent.glob("*.py")
+    made = {file.stem for file in files if "\napp = typer.Typer(" in file.read_text()}
+    assert made - {"__init__"} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_says_of_a_command_what_its_own_help_says_first(name: str) -> None:
+    _, sentence = COMMANDS[name]
+    assert sentence in " ".join(help_of(name).split())
+
+
+def test_the_list_of_commands_imports_none_of_them() -> None:
+    look = "from agentcanvas.cli import app; app(['--help'])"
+    shown = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", look], capture_output=True, text=True, check=True
+    )
+    assert "doctor" in shown.stdout
+    imported = re.findall(r"agentcanvas\.cli\.(\w+)", shown.stderr)
+    assert imported == ["manual"]
 
 
 @pytest.mark.parametrize(

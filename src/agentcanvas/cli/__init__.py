@@ -11,51 +11,21 @@ import importlib
 import io
 import os
 import sys
-from typing import Any
+from typing import Any, Final
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from agentcanvas._version import __version__
-from agentcanvas.cli.manual import complaint_in_words, group_of, in_order, in_words
+from agentcanvas.cli.manual import GROUPS, complaint_in_words, in_words
 from agentcanvas.errors import AgentCanvasError
 
-COMMANDS = {
-    "agents": "agentcanvas.cli.agents",
-    "approvals": "agentcanvas.cli.approvals",
-    "attach": "agentcanvas.cli.attach",
-    "audit": "agentcanvas.cli.audit",
-    "deadletters": "agentcanvas.cli.deadletters",
-    "demo": "agentcanvas.cli.demo",
-    "doctor": "agentcanvas.cli.doctor",
-    "flow": "agentcanvas.cli.flow",
-    "hub": "agentcanvas.cli.hub",
-    "init": "agentcanvas.cli.init",
-    "login": "agentcanvas.cli.login",
-    "message": "agentcanvas.cli.message",
-    "pattern": "agentcanvas.cli.pattern",
-    "proposals": "agentcanvas.cli.proposals",
-    "report": "agentcanvas.cli.report",
-    "resume": "agentcanvas.cli.resume",
-    "retry": "agentcanvas.cli.retry",
-    "review": "agentcanvas.cli.review",
-    "run": "agentcanvas.cli.run",
-    "runs": "agentcanvas.cli.runs",
-    "sandbox": "agentcanvas.cli.sandbox",
-    "schema": "agentcanvas.cli.schema",
-    "send": "agentcanvas.cli.send",
-    "serve": "agentcanvas.cli.serve",
-    "show": "agentcanvas.cli.show",
-    "stop": "agentcanvas.cli.stop",
-    "store": "agentcanvas.cli.store",
-    "tail": "agentcanvas.cli.tail",
-    "tell": "agentcanvas.cli.tell",
-    "token": "agentcanvas.cli.token",
-    "trace": "agentcanvas.cli.trace",
-    "transcript": "agentcanvas.cli.transcript",
-    "trust": "agentcanvas.cli.trust",
-    "undo": "agentcanvas.cli.undo",
+COMMANDS: Final = {
+    name: (heading, sentence)
+    for heading, members in GROUPS.items()
+    for name, sentence in members.items()
 }
+_LISTING: Final = "agentcanvas.listing"
 
 
 class _Lazy(TyperGroup):
@@ -63,7 +33,7 @@ class _Lazy(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         del ctx
-        return list(in_order(COMMANDS))
+        return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
@@ -71,12 +41,23 @@ class _Lazy(TyperGroup):
             if close:
                 ctx.fail(f"There is no command '{cmd_name}'; did you mean {close[0]}?")
             return None
-        module = importlib.import_module(COMMANDS[cmd_name])
+        heading, sentence = COMMANDS[cmd_name]
+        if ctx.meta.get(_LISTING):
+            return TyperCommand(cmd_name, help=sentence, rich_help_panel=heading)
+        module = importlib.import_module(f"agentcanvas.cli.{cmd_name}")
         command: Any = typer.main.get_command(module.app)
         command.name = cmd_name
-        command.rich_help_panel = group_of(cmd_name)
+        command.rich_help_panel = heading
         in_words(command, ctx)
         return command
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        ctx.meta[_LISTING] = True
+        super().format_help(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        ctx.meta[_LISTING] = True
+        return super().shell_complete(ctx, incomplete)
 
     def invoke(self, ctx: Any) -> Any:
         try:
