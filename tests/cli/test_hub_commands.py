@@ -319,6 +319,22 @@ def test_a_message_is_handed_in_as_it_stands(hub: ServedHub, root: Path) -> None
     assert hub.hub.store.head > 0
 
 
+def test_a_number_that_nothing_can_hold_is_shown_as_it_was_written(
+    hub: ServedHub, root: Path
+) -> None:
+    give("token", "new", "asker")
+    file = root / "message.json"
+    message = {**MAC, "to": "worker-1"}
+    message["payload"] = {**message["payload"], "input": {"said": "@"}}
+    file.write_text(json.dumps(message).replace('"@"', '"\\u0041", "n": 1e999'))
+    assert give("send", "--file", str(file)).exit_code == 0
+    for command in (("tail", "--no-follow"), ("trace", MAC["message_id"])):
+        shown = give(*command)
+        assert shown.exit_code == 0
+        assert '"n": 1e999' in shown.stdout
+    assert hub.hub.store.head > 0
+
+
 def test_an_unknown_agent_is_named_and_those_who_are_known_are_pointed_to(hub: ServedHub) -> None:
     done = give("send", "nobody", "count")
     assert done.exit_code == 1

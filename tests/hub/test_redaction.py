@@ -219,6 +219,19 @@ def test_numbers_and_names_of_members_are_looked_at_too() -> None:
     }
 
 
+@pytest.mark.parametrize("number", [b"1e999", b"-1.50E+400", b"1" * 5000])
+def test_a_number_that_nothing_can_hold_hides_no_secret_and_stays_as_it_was(number: bytes) -> None:
+    redactor = Redactor({"PIN_SECRET": "12345678"})
+    clean = b'{"a":"\\u0041","n":[%b,1.50,true]}' % number
+    assert redactor.quietly(clean) == clean
+    line = b'{"a":"\\u003112345678","n":[%b,1.50,12345678]}' % number
+    hidden = b'"[redacted:PIN_SECRET]"'
+    assert redactor.quietly(line) == b'{"a":"1[redacted:PIN_SECRET]","n":[%b,1.50,%b]}' % (
+        number,
+        hidden,
+    )
+
+
 @given(
     secret=st.text(min_size=8, max_size=40),
     before=st.text(max_size=20),

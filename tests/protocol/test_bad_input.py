@@ -6,13 +6,18 @@ import json
 import re
 
 import pytest
+from msgspec import Raw
 
 from agentcanvas.errors import AgentCanvasError, ErrorType, ProtocolError
 from agentcanvas.protocol.dialect import DialectName
 from agentcanvas.protocol.dialects import DIALECTS, MAC, decode, translate
+from agentcanvas.protocol.kinds import Outcome, TaskAssign, TaskResult
+from agentcanvas.protocol.packet import packet_of
 from agentcanvas.protocol.rules import examine
 from agentcanvas.protocol.scan import MAX_BYTES
 from agentcanvas.protocol.shape import Rule
+from agentcanvas.protocol.turns import report_in
+from agentcanvas.protocol.values import as_text, thaw
 from tests.protocol.bad_inputs import ALL, Refused, nested, replacing, sized
 from tests.protocol.samples import (
     acp_command,
@@ -157,6 +162,16 @@ def test_free_json_keeps_numbers_nobody_can_hold_as_they_were_written(
     there = translate(data, to)
     assert examine(there).breaches == ()
     assert b'{"n": ' + number + b"}" in translate(there, DialectName.MAC)
+
+
+@pytest.mark.parametrize("number", [b"1e400", b"-1e400", b"9" * 5000, b"9" * 400 + b".5"])
+def test_whoever_reads_free_json_here_can_read_numbers_that_nobody_can_hold(number: bytes) -> None:
+    raw = Raw(b'{"n": ' + number + b', "\\u0041": 1}')
+    assert "A" in thaw(raw)  # type: ignore[operator]  # it is an object
+    assert as_text(raw) == bytes(raw).decode()
+    assert as_text(Raw(b'"\\u0041"')) == "A"
+    assert number.decode()[:9] in packet_of(TaskAssign(input=raw)).task
+    assert report_in(TaskResult("t", Outcome.SUCCESS, output=raw)).text == bytes(raw).decode()
 
 
 def test_a_repeated_key_is_noted_wherever_it_is() -> None:

@@ -24,7 +24,7 @@ from agentcanvas.hub.events import EventKind, read_posted
 from agentcanvas.hub.office import Choice, Entry, Sent, TaskOrder
 from agentcanvas.protocol.envelope import Envelope
 from agentcanvas.protocol.kinds import Kind, TaskResult
-from agentcanvas.protocol.values import thaw
+from agentcanvas.protocol.values import as_text, is_text
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -216,5 +216,4 @@ def _output(envelope: Envelope) -> str:
     body = envelope.body
     if not isinstance(body, TaskResult) or body.output is UNSET:
         return gist(envelope)
-    value = thaw(body.output)
-    return value if isinstance(value, str) else one_json(value)
+    return as_text(body.output) if is_text(body.output) else one_json(body.output)

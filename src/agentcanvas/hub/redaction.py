@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Raw
 
 from agentcanvas.errors import InvalidMessage, ProtocolError
+from agentcanvas.protocol import scan
 from agentcanvas.protocol.envelope import Envelope, from_json, to_json
 from agentcanvas.protocol.secret_values import is_hidden
 
@@ -73,7 +74,7 @@ class Redactor:
         # A single byte is found several times as fast as two.
         if _ESCAPE not in line or (_UNICODE_ESCAPE not in line and _SLASH_ESCAPE not in line):
             return False
-        found = msgspec.json.decode(line)
+        found = _parsed(line)
         return bool(self.value(found) != found)
 
     def value(self, value: Any) -> Any:
@@ -87,11 +88,14 @@ class Redactor:
         if isinstance(value, int | float) and not isinstance(value, bool):
             said = self.text(str(value))
             return value if said == str(value) else said
+        if isinstance(value, Raw):
+            said = self.text(bytes(value).decode())
+            return value if said.encode() == bytes(value) else said
         return value
 
     def json(self, line: bytes) -> bytes:
         """Return JSON text without secrets."""
-        return msgspec.json.encode(self.value(msgspec.json.decode(line))) if line else line
+        return msgspec.json.encode(self.value(_parsed(line))) if line else line
 
     def quietly(self, line: bytes) -> bytes:
         """Do the same, and leave text alone that holds none."""
@@ -113,6 +117,14 @@ class Redactor:
     def raw(self, raw: Raw) -> Raw:
         """Return free JSON without secrets."""
         return Raw(self.quietly(bytes(raw)))
+
+
+def _parsed(line: bytes) -> Any:
+    """Return parsed JSON; where a number is beyond all range, each is left as it was written."""
+    try:
+        return msgspec.json.decode(line)
+    except msgspec.ValidationError:
+        return scan.verbatim(line)
 
 
 def _in_json(secret: str) -> bytes:

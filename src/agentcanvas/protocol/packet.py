@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from agentcanvas.protocol.kinds import AttemptSummary, ContextFile, TaskAssign
+from agentcanvas.protocol.values import as_text, is_text
 
 
 class Rule(Struct, frozen=True):
@@ -75,7 +76,6 @@ def _text_of(raw: Raw | UnsetType) -> str:
     """A JSON string as its text, anything else as JSON for people."""
     if raw is UNSET:
         return ""
-    value = msgspec.json.decode(raw)
-    if isinstance(value, str):
-        return value
+    if is_text(raw):
+        return as_text(raw)
     return msgspec.json.format(bytes(raw), indent=2).decode()

@@ -12,6 +12,8 @@ import re
 from itertools import accumulate
 from typing import Any, NoReturn
 
+from msgspec import Raw
+
 from agentcanvas.errors import MessageTooLarge, ProtocolError
 
 MAX_BYTES = 1_048_576
@@ -119,6 +121,20 @@ def exactly(data: bytes) -> Any:
     written, and unlike any string or boolean.
     """
     return json.loads(data, object_pairs_hook=_members, parse_int=tuple, parse_float=tuple)
+
+
+def verbatim(data: bytes) -> Any:
+    """Parsed JSON with each number as it was written, whether anything can hold it or not."""
+    return json.loads(data, parse_int=_raw, parse_float=_raw)
+
+
+def roughly(data: bytes) -> Any:
+    """Parsed JSON with numbers that nothing can hold as infinite."""
+    return json.loads(data, parse_int=_integer)
+
+
+def _raw(number: str) -> Raw:
+    return Raw(number.encode())
 
 
 def _members(pairs: list[tuple[str, Any]]) -> Any:

@@ -13,7 +13,7 @@ from msgspec import UNSET
 from agentcanvas.protocol.kinds import Outcome, TaskAssign, TaskResult
 from agentcanvas.protocol.packet import Rule, Skill
 from agentcanvas.protocol.records import BlobRef, FailureClass, ProposalRef, Usage
-from agentcanvas.protocol.values import Count, Maybe, Ordinal, Raw, Value, Word
+from agentcanvas.protocol.values import Count, Maybe, Ordinal, Raw, Value, Word, as_text
 
 MOST_PARTS = 16
 """So many parts of one answer are passed on before it is complete."""
@@ -108,7 +108,7 @@ def report_in(result: TaskResult) -> Report:
             return _reports.decode(result.output)
         except msgspec.MsgspecError:
             pass
-    said = _text(result.output) if result.output is not UNSET else ""
+    said = as_text(result.output) if result.output is not UNSET else ""
     text = said or result.summary or result.implementation_notes or ""
     return Report(
         text=text,
@@ -116,8 +116,3 @@ def report_in(result: TaskResult) -> Report:
         summary=result.summary or "",
         timed_out=result.status is Outcome.TIMEOUT,
     )
-
-
-def _text(raw: Raw) -> str:
-    value = msgspec.json.decode(raw)
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

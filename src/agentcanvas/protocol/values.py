@@ -33,6 +33,7 @@ __all__ = [
     "Wanted",
     "Whole",
     "Word",
+    "as_text",
     "check_free",
     "freeze",
     "is_object",
@@ -107,8 +108,18 @@ def freeze(value: object) -> Raw:
 
 
 def thaw(raw: Raw) -> object:
-    """A fresh, mutable copy of what ``raw`` says."""
-    return msgspec.json.decode(raw)
+    """A fresh, mutable copy of what ``raw`` says; numbers beyond all range are infinite."""
+    try:
+        return msgspec.json.decode(raw)
+    except msgspec.ValidationError:
+        return scan.roughly(bytes(raw))
+
+
+def as_text(raw: Raw) -> str:
+    """A JSON string as its text, anything else as it was written."""
+    if is_text(raw):
+        return msgspec.json.decode(raw, type=str)
+    return bytes(raw).decode(errors="replace")
 
 
 def is_object(raw: Raw) -> bool:

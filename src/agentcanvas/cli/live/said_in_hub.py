@@ -20,6 +20,7 @@ from agentcanvas.protocol import kinds as k
 from agentcanvas.protocol.envelope import BROADCAST, Envelope, from_json
 from agentcanvas.protocol.kinds import Kind
 from agentcanvas.protocol.reviews import Feedback, ReviewRequest, ReviewResult
+from agentcanvas.protocol.values import as_text
 
 STYLES = {
     Kind.TASK_ASSIGN: "cyan",
@@ -223,7 +224,4 @@ def _percent(progress: float | UnsetType) -> str:
 
 def _free(value: Raw | UnsetType) -> str:
     """Free JSON; a text as it is."""
-    if value is UNSET:
-        return ""
-    decoded = msgspec.json.decode(value)
-    return decoded if isinstance(decoded, str) else bytes(value).decode(errors="replace")
+    return "" if value is UNSET else as_text(value)
