@@ -408,6 +408,21 @@ SHAPE: dict[str, Refused] = {
         f"0 {_RANGE}1 to",
         acp_command(context={"retryPolicy": {"maxAttempts": 0, "backoffMs": 0}}),
     ),
+    "an empty id in MAC": _shape(
+        Rule.REQUIRED,
+        "/message_id",
+        "Missing required field: message_id is empty",
+        mac_request(message_id=""),
+    ),
+    "an empty id in SPEC-022": _shape(
+        Rule.REQUIRED,
+        "/message_id",
+        "Missing required field: message_id is empty",
+        spec022_assignment(message_id=""),
+    ),
+    "an empty id in ACP": _shape(
+        Rule.REQUIRED, "/id", "Missing required field: id is empty", acp_command(id="")
+    ),
     "a number beyond a double": _shape(
         Rule.RANGE,
         "/payload/timeout",

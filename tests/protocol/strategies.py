@@ -66,7 +66,7 @@ def of_type(info: inspect.Type) -> st.SearchStrategy[Json]:  # noqa: C901, PLR09
                 allow_nan=False,
             )
         case inspect.StrType():
-            return texts
+            return texts.filter(len) if info.min_length else texts
         case inspect.RawType() | inspect.AnyType():
             return json_values
         case _:
@@ -124,6 +124,7 @@ def _envelope_parts(kind: Kind) -> st.SearchStrategy[Json]:
     return st.fixed_dictionaries(
         {
             **required,
+            "id": texts.filter(len),
             "time": times,
             "kind": st.just(kind.value),
             "body": of_type(body),

@@ -173,6 +173,9 @@ def _walk_scalar(value: Any, info: inspect.Type, pointer: str) -> Iterator[Breac
         case inspect.StrType():
             if not isinstance(value, str):
                 yield _wrong_type(value, "a string", pointer)
+            elif not value and info.min_length:
+                name = pointer.rpartition("/")[2]
+                yield Breach(Rule.REQUIRED, pointer, f"Missing required field: {name} is empty")
         case inspect.BoolType():
             if not isinstance(value, bool):
                 yield _wrong_type(value, "true or false", pointer)

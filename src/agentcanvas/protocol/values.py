@@ -18,6 +18,7 @@ __all__ = [
     "UNSET",
     "Count",
     "Fraction",
+    "Id",
     "JsonObject",
     "Maybe",
     "NotNegative",
@@ -52,8 +53,11 @@ Wanted: TypeAlias = Annotated[T | UnsetType, Meta(extra={"wanted": True})]
 lenient mode records its absence (M3)."""
 
 Timestamp = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
-Uuid = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+Uuid = Annotated[str, Meta(min_length=1, extra_json_schema={"format": "uuid"})]
 """For the schema's readers; the forms themselves are checked by ``codec`` and ``rules``."""
+
+Id = Annotated[str, Meta(min_length=1)]
+"""What a message is known by; an empty one would be that of every message without."""
 
 JsonObject = Annotated[Raw, Meta(extra={"holds": dict[str, Any]})]
 """Free JSON that has to be an object. ``holds`` is what the schema and the careful reader go by;

@@ -17,6 +17,7 @@ from agentcanvas.protocol.kinds import (
 from agentcanvas.protocol.priorities import PriorityWord
 from agentcanvas.protocol.values import (
     Count,
+    Id,
     JsonObject,
     Maybe,
     NotNegative,
@@ -55,7 +56,7 @@ class CommandSecurity(Value, frozen=True, rename="camel"):
 class AgentCommand(Value, frozen=True, kw_only=True, rename={"sender": "from", "recipient": "to"}):
     """Do this."""
 
-    id: str
+    id: Id
     timestamp: Timestamp
     version: Literal["2.0"]
     sender: str
@@ -114,7 +115,7 @@ class AgentResponse(
 ):
     """This came of it. A response names no receiver: it goes to the command's sender."""
 
-    id: str
+    id: Id
     command_id: str
     timestamp: Timestamp
     version: Literal["2.0"]
