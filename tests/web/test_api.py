@@ -149,6 +149,7 @@ async def test_what_waits_for_a_person_is_shown_and_answered(
         ("POST", "/runs", b" " * 1_048_577, 413, "MESSAGE_TOO_LARGE", "1,048,577 bytes"),
         ("DELETE", "/runs", b"", 405, "METHOD_NOT_ALLOWED", "GET"),
         ("PUT", "/runs/r1", b"", 405, "METHOD_NOT_ALLOWED", "not used with PUT"),
+        ("PUT", "/runs", b"", 405, "METHOD_NOT_ALLOWED", "but: GET, HEAD, POST."),
     ],
 )
 async def test_a_bad_request_is_answered_with_one_error_message(

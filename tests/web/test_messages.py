@@ -197,6 +197,25 @@ async def test_an_agents_token_does_not_open_the_office(callers: tuple[Caller, C
     assert answer.status_code == 401
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status", "says"),
+    [
+        ("GET", "/api/v1/message", 401, "opens /agent/ws and, below /api/v1, messages and blobs"),
+        ("GET", "/agent/ws", 400, "/agent/ws is for WebSockets"),
+        ("PATCH", "/api/v1/messages", 405, "but: GET, HEAD, POST."),
+        ("GET", "/api/v1/messages/take", 405, "but: DELETE, POST."),
+        ("POST", "/api/v1/blobs/x", 405, "but: DELETE, GET, HEAD, PUT."),
+    ],
+)
+async def test_an_agent_at_a_wrong_address_is_told_where_to_go(
+    callers: tuple[Caller, Caller], method: str, path: str, status: int, says: str
+) -> None:
+    a, _ = callers
+    answer = await a.client.request(method, path, headers=a.headers)
+    assert answer.status_code == status
+    assert says in answer.json()["payload"]["error_message"]
+
+
 @pytest.mark.parametrize("cursor", ["0123456789ab-7", "{ours}-²", "{ours}-99999999999999999999"])
 async def test_a_cursor_of_another_hub_is_refused(
     callers: tuple[Caller, Caller], cursor: str

@@ -58,6 +58,8 @@ OPEN_PATHS = (
 )
 """What has guards of its own, or needs none."""
 
+_NOT_ALLOWED = 405
+
 
 class WebApp:
     """An ASGI app whose open streams can be told to end, so that no server waits for them."""
@@ -180,6 +182,9 @@ def _guarded(
     quietly = doors.hub.redactor.quietly if doors is not None else bytes
 
     async def refuse(request: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPException) and error.status_code == _NOT_ALLOWED:
+            methods = _methods_at(request.url.path, routes)
+            error = HTTPException(_NOT_ALLOWED, headers={"Allow": methods or "GET"})
         answer = refusal(request, _ours(request, error), clock, quietly)
         if isinstance(error, HTTPException) and error.headers:
             answer.headers.update(error.headers)
@@ -203,6 +208,14 @@ def _guarded(
         socket=AgentSocket(doors) if doors is not None else None,
     )
     return WebApp(guard, ending, use or Use(clock))
+
+
+def _methods_at(path: str, routes: Sequence[BaseRoute]) -> str:
+    """What an address of the API is used with; each of its methods has a route of its own."""
+    below = path.removeprefix(PREFIX)
+    api = [each for route in routes if isinstance(route, Mount) for each in route.routes]
+    found = [each for each in api if isinstance(each, Operation) and each.path_regex.match(below)]
+    return ", ".join(sorted({method for each in found for method in each.methods or ()}))
 
 
 def _ours(request: Request, error: Exception) -> AgentCanvasError:

@@ -21,7 +21,13 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agentcanvas.clock import Clock
-from agentcanvas.errors import AgentCanvasError, NotFound, PermissionDenied, Unauthenticated
+from agentcanvas.errors import (
+    AgentCanvasError,
+    NotFound,
+    PermissionDenied,
+    ProtocolError,
+    Unauthenticated,
+)
 from agentcanvas.hub import frames
 from agentcanvas.web.answers import is_api, refusal
 from agentcanvas.web.passes import LASTS_S, Passes
@@ -145,6 +151,8 @@ class Guard:
     def _examined(self, request: Request) -> Response | None:
         """None to let it in; an answer to send somebody on with a cookie."""
         origin = self._check_source(request)
+        if request.url.path == frames.PATH and self._socket is not None:
+            raise ProtocolError(f"{frames.PATH} is for WebSockets; connect to it with one.")
         if request.url.path.startswith(self._open_paths) or self._has_bearer(request):
             return None
         if _TOKEN in request.query_params and not is_api(request):
@@ -155,11 +163,18 @@ class Guard:
         return None
 
     def _check_pass(self, connection: HTTPConnection) -> None:
-        if not self._passes.accept(connection.cookies.get(_cookie(connection), "")):
+        if self._passes.accept(connection.cookies.get(_cookie(connection), "")):
+            return
+        if self._socket is not None and "authorization" in connection.headers:
             raise Unauthenticated(
-                "The token is missing or not the right one. Open the link that `agentcanvas serve` "
-                "prints, or send the token of .agentcanvas/server.json as `Authorization: Bearer`."
+                f"The token is not good for {connection.url.path}. That of an agent opens "
+                f"{frames.PATH} and, below /api/v1, messages and blobs; all else is opened by that "
+                "of server.json."
             )
+        raise Unauthenticated(
+            "The token is missing or not the right one. Open the link that `agentcanvas serve` "
+            "prints, or send the token of .agentcanvas/server.json as `Authorization: Bearer`."
+        )
 
     def _check_person(self, connection: HTTPConnection, origin: str | None) -> None:
         """A socket can change things, and a browser always says where a page comes from."""
