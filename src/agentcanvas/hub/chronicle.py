@@ -97,9 +97,7 @@ def read_id(entry: Entry) -> str:
 
 def is_wanted(event: Event, choice: Choice) -> bool:
     """Tell whether a line is among those that were chosen."""
-    if event.kind not in _KINDS or not event.stream.startswith((STREAMS, PRESENCE)):
-        return False
-    if choice.session is not None and event.stream != stream_of(choice.session):
+    if event.kind not in _KINDS or not _is_of(event, choice.session):
         return False
     if choice.agent is None and choice.kind is None and choice.correlation is None:
         return True
@@ -115,6 +113,15 @@ def is_wanted(event: Event, choice: Choice) -> bool:
     if head is not UNSET:
         return head.is_of(choice.correlation, set())
     return choice.correlation in (line.message_id, line.original_message_id)
+
+
+def _is_of(event: Event, session: str | None) -> bool:
+    """Tell whether a line is of a session; without one, whether it is of any and said only once."""
+    if session is not None:
+        return event.stream == stream_of(session)
+    if event.kind == EventKind.AGENT_LOST:  # said to each session as well that it owes something
+        return event.stream == PRESENCE
+    return event.stream.startswith((STREAMS, PRESENCE))
 
 
 def entry_of(event: Event, standing: Standing | None = None) -> Entry:
