@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { speaker } from "../i18n/say.ts";
-import { present } from "./items.ts";
+import { type Item, present } from "./items.ts";
 import { NO_FILTER, type Filter, isFiltering, rowAt, rowsOf } from "./rows.ts";
-import { NEW_RUN, fold } from "./run.ts";
+import { NEW_RUN, type TaskView, fold } from "./run.ts";
 import { SAMPLE, VERDICT, recorded } from "./sample.ts";
 
 const events = recorded([...SAMPLE, ...VERDICT]);
@@ -55,4 +55,12 @@ test("a time leads to the first row at or after it", () => {
   expect(items[(found ?? 0) - 1]?.ts).toBeLessThan(clock.getTime());
   expect(rowAt(rows({}), "noon")).toBeNull();
   expect(rowAt([], "10:00")).toBeNull();
+});
+
+test("what a reviewer is asked stands under the task it is about, of two with like names the nearer", () => {
+  const turn = (taskId: string) => ({ ...items[0], kind: "line", task: taskId }) as Item;
+  const tasks = ["wrap", "wrap-2"].map((taskId) => ({ ...run.tasks[0], taskId }) as TaskView);
+  const turns = ["review-wrap", "review-wrap-2", "review-wrap-2-2", "review-wrap-3", "review-other"].map(turn);
+  const headings = rowsOf(turns, { ...NO_FILTER, byTask: true }, { tasks, status: "done" }).filter((row) => row.kind === "task");
+  expect(headings.map(({ taskId, count }) => [taskId, count])).toEqual([["wrap", 2], ["wrap-2", 2], ["review-other", 1]]);
 });

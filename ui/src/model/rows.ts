@@ -2,7 +2,7 @@
 
 import type { Provenance, TaskStatus } from "../api/types.ts";
 import type { Item } from "./items.ts";
-import { type RunView, shownStatus } from "./run.ts";
+import { type RunView, shownStatus, taskBehind } from "./run.ts";
 
 export type Kind = "all" | "proposals" | "reviews" | "checks" | "questions" | "problems";
 
@@ -82,14 +82,14 @@ function holds(item: Item, words: readonly string[]): boolean {
 
 /** Tasks in the order in which they began; what belongs to none stays before the first of them. */
 function grouped(items: readonly Item[], folded: ReadonlySet<string>, run: Pick<RunView, "tasks" | "status">): readonly Row[] {
+  const known = new Map(run.tasks.map((task) => [task.taskId, task]));
   const groups = new Map<string, Item[]>();
   for (const item of items) {
-    const task = item.task ?? "";
+    const task = taskBehind(item.task ?? "", (id) => known.has(id));
     const group = groups.get(task);
     if (group) group.push(item);
     else groups.set(task, [item]);
   }
-  const known = new Map(run.tasks.map((task) => [task.taskId, task]));
   return [...groups].flatMap(([taskId, group]) => {
     const first = group[0];
     const last = group.at(-1);

@@ -156,6 +156,14 @@ function charged(view: RunView, event: Recorded): RunView {
 
 export const isOver = (status: RunStatus): boolean => status === "done" || status === "stopped";
 
+/** The task that a reviewer's own is about: that is named for it, with a number when asked again. */
+export function taskBehind(taskId: string, isTask: (id: string) => boolean): string {
+  const about = /^review-(.*?)(-\d+)?$/s.exec(taskId);
+  if (!about || isTask(taskId)) return taskId;
+  const [, name = "", again = ""] = about;
+  return [name + again, name].find(isTask) ?? taskId;
+}
+
 /** Whether something is still to become of a task. */
 export const isOpen = (status: TaskStatus): boolean => status === "dispatched" || status === "in_review" || status === "revising";
 

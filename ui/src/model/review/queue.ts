@@ -2,7 +2,7 @@
 // what waits for somebody else, and what is settled, the latest first.
 
 import type { PersonAsk, TaskStatus } from "../../api/types.ts";
-import type { RunView, TaskView } from "../run.ts";
+import { type RunView, type TaskView, taskBehind } from "../run.ts";
 
 export type Group = "mine" | "others" | "settled";
 
@@ -36,7 +36,9 @@ export function queueOf(run: RunView | null, runId: string | null, asks: readonl
   const about = asks.filter((ask) => taskOf(ask) !== null);
   const here = new Map(about.filter((ask) => ask.run_id === runId).map((ask) => [taskOf(ask), ask]));
   const tasks = (run?.tasks ?? []).filter((task) => here.has(task.taskId) || hasProposal(task));
-  const shown = runId === null ? [] : tasks.map((task) => entryOf(task, runId, here.get(task.taskId), run?.turns ?? []));
+  const known = new Set((run?.tasks ?? []).map(({ taskId }) => taskId));
+  const readers = new Map(run?.turns.map(({ taskId, agent }) => [known.has(taskId) ? null : taskBehind(taskId, (id) => known.has(id)), agent]));
+  const shown = runId === null ? [] : tasks.map((task) => entryOf(task, runId, here.get(task.taskId), readers.get(task.taskId)));
   const settled = shown.filter(({ group }) => group === "settled").toReversed();
   const elsewhere = about.filter((ask) => ask.run_id !== runId).map(fromElsewhere);
   return [...shown.filter(({ group }) => group !== "settled"), ...elsewhere, ...settled].toSorted(
@@ -46,9 +48,8 @@ export function queueOf(run: RunView | null, runId: string | null, asks: readonl
 
 export const hasProposal = ({ status, attempts }: TaskView): boolean => WITH_PROPOSAL.has(status) || attempts > 1;
 
-function entryOf(task: TaskView, runId: string, ask: PersonAsk | undefined, turns: RunView["turns"]): Entry {
+function entryOf(task: TaskView, runId: string, ask: PersonAsk | undefined, reader: string | undefined): Entry {
   const { taskId, worker, status, instruction, attempts, reason } = task;
-  const reader = turns.find((turn) => isReviewOf(turn.taskId, taskId))?.agent;
   return {
     runId,
     taskId,
@@ -63,10 +64,6 @@ function entryOf(task: TaskView, runId: string, ask: PersonAsk | undefined, turn
     ...(reader !== undefined && { reader }),
   };
 }
-
-/** A reviewer's own task is named for the one it is about, with a number when it is asked again. */
-const isReviewOf = (about: string, taskId: string): boolean =>
-  about.startsWith(`review-${taskId}`) && /^(-\d+)?$/.test(about.slice(`review-${taskId}`.length));
 
 function fromElsewhere(ask: PersonAsk): Entry {
   return {

@@ -4,6 +4,7 @@ import { plain } from "../../model/plain.ts";
 import type { TaskRow } from "../../model/rows.ts";
 import { duration, titleOf } from "../../model/words.ts";
 import { Pill } from "../../parts/Pill.tsx";
+import { Words } from "../../parts/Words.tsx";
 
 export function TaskHeading({ row, onFold }: { row: TaskRow; onFold: () => void }) {
   const t = useT();
@@ -13,7 +14,7 @@ export function TaskHeading({ row, onFold }: { row: TaskRow; onFold: () => void 
       <button type="button" aria-expanded={!row.folded} onClick={onFold}>
         <Chevron size={14} aria-hidden />
         {row.taskId && <span className="task-id">{plain(row.taskId)}</span>}
-        <span className="ellipsis">{row.taskId ? titleOf(row.title, "") : t("timeline.noTask")}</span>
+        <span className="ellipsis">{row.taskId ? <Words text={titleOf(row.title, "")} /> : t("timeline.noTask")}</span>
       </button>
       {row.status && <Pill status={row.status} />}
       <span className="rule" />
