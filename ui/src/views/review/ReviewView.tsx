@@ -47,6 +47,7 @@ export default function ReviewView() {
           <button
             key={one}
             type="button"
+            data-panel={one}
             aria-pressed={panel === one}
             onClick={() => {
               show(one);
