@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e import story
 from tests.e2e.browser import Page, expect
+from tests.e2e.canned import CannedServer
 from tests.e2e.ledger import proposed
 from tests.e2e.scene import scene
 
@@ -20,7 +22,7 @@ EVERYWHERE = {
     "Start a run",
     "Clean up after old runs",
     "Resume this run",
-    "Start this run once more",
+    "Retry this run",
     "Stop run",
     "Transcript of Coder",
     "Theme: high contrast",
@@ -36,20 +38,20 @@ OF_VIEW = {
         "Group the timeline by task",
         "Show in the timeline: Problems",
         "Diff of the last applied change",
-        "Take back the last applied change",
+        "Undo the last applied change",
     },
     "review": {
         "Next change",
         "Next file",
         "Mark the file as seen, and go on",
         "Comment on the line",
-        "Include the hunk or file, or leave it out",
+        "Include or leave out the hunk or file",
         "Only what changed since you looked",
         "Unified or split",
         "Apply the proposal",
         "Send the proposal back",
         "Reject the proposal",
-        "Take back what was applied",
+        "Undo the applied change",
         "Next proposal",
     },
     "inbox": set[str](),
@@ -75,7 +77,7 @@ async def test_every_action_is_in_the_command_bar_and_every_key_in_the_help(
             offered = set(await page.texts("[cmdk-item] > .ellipsis"))
             assert wanted - offered == set(), view
             await page.press("Escape ?")
-            await page.wait_for_text("[role=dialog] h2", "Keys")
+            await page.wait_for_text("[role=dialog] h2", "Keyboard shortcuts")
             keys[view] = await page.texts("[role=dialog] dd .unseen")
             await page.press("Escape")
             await expect(page.role("dialog")).to_have_count(0)
@@ -116,6 +118,18 @@ async def test_a_run_is_started_from_any_view_and_words_for_a_worker_by_keyboard
         assert page.complaints == []
 
 
+async def test_a_run_is_started_by_its_key_also_after_the_runs_have_changed(
+    page: Page, server: CannedServer
+) -> None:
+    server.happen(story.begin())
+    await page.goto(f"{server.address}#/runs")
+    await page.wait_for_text(".runs h2", "Runs")
+    server.happen(story.ask("T1", "Apply T1?"))
+    await page.wait_for_text(".needs-you", "1 needs you")
+    await page.press("c")
+    await page.wait_for_text("[role=dialog] h2", "Start a run")
+
+
 async def test_c_on_a_heading_comments_on_the_first_line_that_is_new(
     page: Page, built_page: Path, tmp_path: Path
 ) -> None:
@@ -126,4 +140,13 @@ async def test_c_on_a_heading_comments_on_the_first_line_that_is_new(
         await page.wait_for("document.activeElement.matches('.thread textarea')")
         text = await page.look("document.querySelector('[data-cursor]').textContent")
         assert "float(burst)" in text
+        diff = "document.activeElement.matches('.diff-scroll')"
+        await page.press("Escape")
+        assert await page.look(diff)
+        await page.press("c")
+        await page.wait_for("document.activeElement.matches('.thread textarea')")
+        await page.type("Why a float?")
+        await page.press("Control+Enter")
+        await page.wait_for_text(".thread .said", "Why a float?")
+        assert await page.look(diff), "so that the arrow keys go on from there"
         assert page.complaints == []

@@ -76,7 +76,7 @@ async def test_the_page_of_the_sources_is_live_over_a_running_server(
             assert await page.look("!!document.querySelector('script[src*=\"@vite/client\"]')")
             await page.wait_for_text(".connection", "Live")
             await page.role("button", "New run").first.click()
-            await page.tab.get_by_label("What is to be done").fill("Add a greeting")
+            await page.tab.get_by_label("What should be done?").fill("Add a greeting")
             await page.tab.get_by_placeholder("my-agent").fill("echo hi > hi.txt; echo done")
             await page.role("button", "Start").click()
             await page.wait_for_text(".waiting", "Waiting for you")

@@ -28,7 +28,7 @@ async def test_from_the_link_to_the_demo_run_live_and_to_its_report(
     page: Page, stage: Scene
 ) -> None:
     await page.goto(stage.info.link)
-    await page.wait_for_text(".empty", "No run yet")
+    await page.wait_for_text(".empty", "No runs yet")
     run_id = await stage.demo()
     await page.wait_for_text(".head .pill", "Running")
     await page.wait_for_text(".collab-card[data-event='task_dispatched'] h3", "Planner → Coder A")
@@ -60,7 +60,7 @@ async def test_stop_asks_once_says_what_stays_and_gives_the_focus_back(
     await page.wait_for_text(".agent-state", "Working")
     await page.look("document.querySelector('.stop').focus()")
     await page.press("Enter")
-    await page.wait_for_text("[role=dialog]", "What was applied stays")
+    await page.wait_for_text("[role=dialog]", "Applied changes stay")
     await page.press("Escape")
     await page.wait_for("document.activeElement === document.querySelector('.stop')")
     await page.press("Enter")
@@ -79,11 +79,11 @@ async def test_the_work_of_one_agent_is_ended_and_words_reach_it(page: Page, sta
     await page.click(".tell .input")
     await page.type("Mind the umlauts")
     await page.press("Enter")
-    await page.wait_for_text(".toast", "hears it with its next turn")
+    await page.wait_for_text(".toast", "hears it on the next turn")
     await page.look("location.hash = '#/run'")
     await page.wait_for_text(".line", "You say to Coder: Mind the umlauts")
     await page.click(".agent-state .button")
-    await page.wait_for_text("[role=dialog]", "the run goes on")
+    await page.wait_for_text("[role=dialog]", "the run continues")
     await page.press("Enter")
     await page.wait_for_text(".line[data-tone='danger']", "stopped by you")
     events = [entry.event async for entry in stage.engine.events(run_id, follow=False)]

@@ -68,7 +68,7 @@ async def test_each_thing_one_must_know_takes_at_most_two_actions(
 
         async def undone(hands: Hands) -> None:
             await hands.press("z")
-            await hands.sees("[role=dialog]", "Take wrap-2 back?")
+            await hands.sees("[role=dialog]", "Undo wrap-2?")
             await hands.enter()
             await hands.sees(".tasks [data-status=undone]", "wrap-2")
 

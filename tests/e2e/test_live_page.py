@@ -227,7 +227,7 @@ async def test_a_filter_and_a_search_show_what_fits_of_the_whole_run(
     await page.look("[...document.querySelectorAll('.segment input')].at(-1).click()")
     await page.wait_for("document.querySelectorAll('[data-seq]').length === 1")
     await page.look("document.querySelectorAll('.segment input')[2].click()")
-    await page.wait_for_text(".empty", "Nothing here fits")
+    await page.wait_for_text(".empty", "Nothing matches")
 
 
 async def test_everything_is_reached_by_tab_and_shows_its_focus(
@@ -291,7 +291,7 @@ async def test_an_answered_question_stands_out_no_more_and_moves_nothing(
     await page.wait_for("document.querySelector('.newer')")
     before = await page.look(top)
     server.happen(story.said("T2", "apply"))
-    await page.wait_for_text(f"{asked}:not([data-open]) .answer", "No answer is needed any more")
+    await page.wait_for_text(f"{asked}:not([data-open]) .answer", "No answer needed any more")
     await page.wait_for_text(".waiting", "Working: Tester")
     assert await page.look(top) == before
 
@@ -376,7 +376,7 @@ async def test_a_workspace_without_runs_says_how_to_begin_and_shows_the_first_by
     page: Page, server: CannedServer
 ) -> None:
     await page.goto(server.address)
-    await page.wait_for_text(".empty", "No run yet")
+    await page.wait_for_text(".empty", "No runs yet")
     await page.wait_for(LIVE)
     assert await page.texts(".workspace") == ["ledger-api"]
     await shoot(page, "empty")

@@ -80,7 +80,7 @@ async def test_the_tasks_of_a_run_can_be_read_at_a_glance(page: Page, server: Ca
         "[...document.querySelectorAll('.progress rect')].map((one) => one.width.baseVal.value)"
     )
     assert await page.look(widths) == [0, 9, 0, 3]
-    await page.role("button", "Hide what is settled").click()
+    await page.role("button", "Hide settled tasks").click()
     assert await page.texts(".tasks .task-id") == ["T10", "T11", "T12"]
     await page.role("button", "Show all tasks").click()
     assert await page.texts(".tasks .task-state >> nth=-1") == ["Working"]

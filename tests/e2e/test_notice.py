@@ -93,7 +93,7 @@ async def test_a_gesture_asks_for_leave_and_only_who_looks_away_is_told(
     assert await page.look(SHOWN) == [], "what waited before is no news"
     await asks(page, server, "T3", badge=3)
     assert await page.look("[asked.length, shown.length]") == [0, 1], "the wish is kept"
-    await switch(page, found="No more notifications")
+    await switch(page, found="Turn off desktop notifications")
     await asks(page, server, "T4", badge=4)
     assert await page.look("shown.length") == 1, "until it is taken back"
     assert page.complaints == []

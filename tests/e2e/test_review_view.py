@@ -55,7 +55,7 @@ async def test_a_change_is_commented_sent_back_looked_at_again_applied_and_taken
         await page.type("What if the rate is 0?")
         await page.click(".thread-foot .button[data-look='primary']")
         await page.wait_for_text(".thread .said", "What if the rate is 0?")
-        await page.wait_for_text(".verdict", "1 comment goes along")
+        await page.wait_for_text(".verdict", "1 comment is sent along")
 
         await page.press("r")
         await page.type("Nearly.")
@@ -81,7 +81,7 @@ async def test_a_change_is_commented_sent_back_looked_at_again_applied_and_taken
         await page.wait_for_text(".verdict", "Applied")
         assert "if self.rate else None" in served.text(BUCKET)
         await page.press("z Enter")
-        await page.wait_for_text(".review-head .pill", "Taken back")
+        await page.wait_for_text(".review-head .pill", "Undone")
         assert served.text(BUCKET) == ledger.BUCKET
         assert page.complaints == []
 
@@ -92,7 +92,7 @@ async def test_a_rejection_needs_a_reason_and_shows_it_afterwards(
     async with proposed(tmp_path / "ledger", built_page) as served:
         await opened(page, served)
         await page.press("x Enter")
-        await page.wait_for_text(".field-error", "Say why")
+        await page.wait_for_text(".field-error", "Give a reason")
         await page.type("Wrong approach.")
         await page.press("Enter")
         await page.wait_for_text(".review-head .pill", "Rejected")
@@ -108,7 +108,7 @@ async def test_only_the_files_and_hunks_that_are_included_land(
     async with proposed(tmp_path / "ledger", built_page) as served:
         await opened(page, served)
         await page.press("n t n t n t n t n j j t")
-        await page.wait_for_text(".verdict", "Only what is included lands: 1 of 5 files")
+        await page.wait_for_text(".verdict", "Only the included part is applied: 1 of 5 files")
         await page.press("a Enter")
         await page.wait_for_text(".review-head .pill", "Applied")
         settings = served.text("settings.ini")
@@ -126,9 +126,9 @@ async def test_a_red_change_lands_only_with_a_reason(
         tmp_path / "ledger", built_page, flow_text=ledger.flow(check=check)
     ) as served:
         await opened(page, served)
-        await page.wait_for_text(".objections", "Red: unit tests")
+        await page.wait_for_text(".objections", "Failing: unit tests")
         await page.click(".verdict .button[data-look='apply']")
-        await page.wait_for_text(".field-error", "To apply it all the same, say why.")
+        await page.wait_for_text(".field-error", "To apply it anyway, give a reason.")
         await page.type("The check is out of date.")
         await page.press("Enter")
         await page.wait_for_text(".review-head .pill", "Applied")
@@ -167,8 +167,8 @@ async def test_proposals_that_change_the_same_lines_are_told_in_the_queue(
         await page.press("a Enter")
         await page.wait_for_text(".queue-row[data-task=ben] .badge", "Applied")
         await page.press("[")
-        await page.wait_for_text(".safety", "Conflicts with what is in the workspace")
-        await page.wait_for_text(".objections", "It cannot land: settings.ini")
+        await page.wait_for_text(".safety", "Conflicts with the workspace")
+        await page.wait_for_text(".objections", "It cannot be applied: settings.ini")
 
 
 async def test_a_file_of_very_many_lines_waits_and_pictures_stand_beside_each_other(
@@ -196,7 +196,10 @@ async def test_a_file_of_very_many_lines_waits_and_pictures_stand_beside_each_ot
 @pytest.mark.req("U5")
 @pytest.mark.parametrize(
     ("first", "expected"),
-    [("g r", (".review-head .pill", "Waits for you")), ("g r", (".diff-line .code", "monotonic"))],
+    [
+        ("g r", (".review-head .pill", "Waiting for you")),
+        ("g r", (".diff-line .code", "monotonic")),
+    ],
     ids=["whom it waits for", "the diff"],
 )
 async def test_from_the_link_two_keys_lead_to_what_is_asked(
@@ -235,7 +238,7 @@ async def test_on_a_phone_a_change_is_found_commented_and_decided_with_a_finger(
         )
         await page.wait_for(in_sight)
         await page.click(".thread-foot .button[data-look='primary']")
-        await page.wait_for_text(".verdict", "1 comment goes along")
+        await page.wait_for_text(".verdict", "1 comment is sent along")
         wide = "document.documentElement.scrollWidth <= innerWidth"
         assert await page.look(wide)
         await page.click(".verdict .button[data-look='warn']")
@@ -243,6 +246,26 @@ async def test_on_a_phone_a_change_is_found_commented_and_decided_with_a_finger(
 
 
 @pytest.mark.req("U5")
+async def test_on_a_small_desk_the_evidence_stands_beside_the_change(
+    page: Page, built_page: Path, tmp_path: Path
+) -> None:
+    async with proposed(tmp_path / "ledger", built_page) as served:
+        await page.resize(1024, 768)
+        await opened(page, served)
+        evidence, panels = page.tab.locator(".review-side"), page.tab.locator(".review-panels")
+        for panel, shown in (("Files", ".review-tree"), ("Changes", ".diff")):
+            await panels.get_by_text(panel).click()
+            assert await page.tab.locator(shown).is_visible()
+            assert await evidence.is_visible()
+        assert not await panels.get_by_text("Evidence").is_visible()
+        await page.resize(880, 768)
+        assert not await evidence.is_visible()
+        await panels.get_by_text("Evidence").click()
+        assert await evidence.is_visible()
+        await page.resize(1024, 768)
+        assert await page.tab.locator(".diff").is_visible()
+
+
 async def test_everything_is_within_reach_of_the_keyboard(
     page: Page, built_page: Path, tmp_path: Path
 ) -> None:

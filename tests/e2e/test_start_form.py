@@ -79,11 +79,11 @@ async def test_the_form_says_how_many_images_go_along_and_holds_to_it(
     page: Page, tmp_path: Path, built_page: Path
 ) -> None:
     async with form(page, tmp_path / "repo"):
-        await page.wait_for_text("form.start", "at most 10, each of up to 21.0 MB")
-        await page.tab.get_by_label("What is to be done").fill("Look")
+        await page.wait_for_text("form.start", "at most 10 images of up to 21 MB each")
+        await page.tab.get_by_label("What should be done?").fill("Look")
         await page.tab.get_by_placeholder("my-agent").fill("true")
         await choose(page, ("huge.png", PNG + bytes(LARGEST_IMAGE)))
-        await page.wait_for_text(".toast", "huge.png is larger than 21.0 MB")
+        await page.wait_for_text(".toast", "huge.png is larger than 21 MB")
         await choose(page, *((f"{n}.png", PNG + bytes([n])) for n in range(MOST_IMAGES + 1)))
         await expect(page.tab.locator(".start-images img")).to_have_count(MOST_IMAGES + 1)
         start = page.role("button", "Start")
@@ -97,7 +97,7 @@ async def test_start_sends_the_image_along_and_it_reaches_the_worker(
     page: Page, tmp_path: Path, built_page: Path
 ) -> None:
     async with form(page, tmp_path / "repo") as (office, _):
-        await page.tab.get_by_label("What is to be done").fill("Look at the picture")
+        await page.tab.get_by_label("What should be done?").fill("Look at the picture")
         await page.tab.get_by_placeholder("my-agent").fill("cp {images} seen.png; echo seen")
         await choose(page, ("shot.png", PNG))
         await page.tab.get_by_alt_text("shot.png").wait_for()

@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 import type { RunEvent } from "../api/types.ts";
-import { speaker } from "../i18n/say.ts";
+import { type Language, speaker } from "../i18n/say.ts";
 import { type Card, present } from "./items.ts";
 import { SAMPLE, recorded } from "./sample.ts";
 
 const NAMES = { lead: "Lead", "coder-1": "Coder" };
 
-function shown(event: RunEvent | undefined) {
+function shown(event: RunEvent | undefined, language: Language = "en") {
   const [only] = recorded(event ? [event] : []);
   if (!only) throw new Error("the sample has no such event");
-  return present(only, { names: NAMES, t: speaker("en") });
+  return present(only, { names: NAMES, t: speaker(language) });
 }
 
 test("a dispatched task is 🎯 from → to with its instruction", () => {
@@ -103,7 +103,10 @@ test("a turn that failed says why in its line", () => {
 });
 
 test("a question names whom it waits for", () => {
-  expect(shown(SAMPLE[6])).toMatchObject({ title: "Waits for a verdict", to: "You", ask: "a1" });
+  expect(shown(SAMPLE[6])).toMatchObject({ title: "Waiting for a verdict", to: "You", ask: "a1" });
+  expect(shown(SAMPLE[6], "ko")).toMatchObject({ to: "나" });
+  const parked: RunEvent = { event: "run_parked", actor: "engine", provenance: "system", payload: { person: "you", question: "?" } };
+  expect([shown(parked), shown(parked, "zh")]).toMatchObject([{ text: "Paused: waiting for you" }, { text: "已暂停：等你处理" }]);
 });
 
 test("a long text is cut and can be opened", () => {

@@ -4,7 +4,7 @@
 import type { AnnounceMessage, Decision, PersonAsked, Provenance, Recorded, TestsRun } from "../api/types.ts";
 import type { PlainKey, Translate } from "../i18n/say.ts";
 import { plain } from "./plain.ts";
-import { type Names, clipped, duration, nameOf } from "./words.ts";
+import { type Names, clipped, duration, isYou, nameOf } from "./words.ts";
 
 export type Tone = "accent" | "secondary" | "ok" | "warn" | "danger" | "muted";
 export type IconName =
@@ -82,7 +82,7 @@ type LineWords = Pick<Line, "text"> & {
 
 export function present(event: Recorded, telling: Telling): Item | null {
   const { t } = telling;
-  const name = (id: string) => nameOf(telling.names, id);
+  const name = (id: string) => (isYou(id) ? t("you") : nameOf(telling.names, id));
   switch (event.event) {
     case "task_dispatched": {
       const { taskId, workerId, instruction } = event.payload;
@@ -309,8 +309,11 @@ function quiet(event: Recorded, name: Naming, t: Translate): Line | null {
       const { taskId, summary } = event.payload;
       return line(event, { icon: "ok", tone: "ok", text: t("item.taskAnswered", { task: taskId, summary }), task: taskId });
     }
-    case "run_parked":
-      return line(event, { icon: "ask", tone: "warn", text: t("item.parked", { name: event.payload.person }) });
+    case "run_parked": {
+      const { person } = event.payload;
+      const text = isYou(person) ? t("item.parkedForYou") : t("item.parked", { name: person });
+      return line(event, { icon: "ask", tone: "warn", text });
+    }
     case "run_interrupted":
       return line(event, { icon: "alert", tone: "warn", text: t("item.interrupted") });
     case "run_resumed":

@@ -33,6 +33,9 @@ export function duration(ms: number): string {
   return `${Math.floor(minutes / 60)}h ${String(minutes % 60).padStart(2, "0")}m`;
 }
 
+/** Whether an id is that of the person at the page. */
+export const isYou = (id: string): boolean => id === "you" || id === "person:you";
+
 /** What people call an agent; without a name its id, capitalised. */
 export function nameOf(names: Names, id: string): string {
   const bare = id.startsWith("person:") ? id.slice("person:".length) : id;
@@ -97,5 +100,5 @@ export function bytes(count: number): string {
     value /= 1000;
     unit++;
   }
-  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit] ?? ""}`;
+  return `${unit === 0 || value >= 100 ? Math.round(value) : Number(value.toFixed(1))} ${UNITS[unit] ?? ""}`;
 }

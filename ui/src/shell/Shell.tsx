@@ -19,7 +19,7 @@ import { StopDialog } from "./StopDialog.tsx";
 import { useKeys } from "./actions.ts";
 import { useNotice } from "./notice.ts";
 import { usePageActions } from "./pageActions.ts";
-import { useRoute } from "./route.ts";
+import { addressOf, useRoute } from "./route.ts";
 
 /** What an address without a view shows. */
 const FIRST = VIEWS.find((view) => view.id === "run") ?? VIEWS[0];
@@ -60,7 +60,9 @@ export function Shell() {
               </div>
             </Boundary>
           ) : (
-            <EmptyState title={t("view.unknown")} />
+            <EmptyState title={t("view.unknown")}>
+              <a href={addressOf({ view: "runs", run: null })}>{t("go.view", { view: t("view.runs") })}</a>
+            </EmptyState>
           )}
         </main>
       </div>

@@ -7,14 +7,14 @@ import { create } from "zustand";
 import type { Translate } from "../i18n/index.ts";
 
 export interface Action {
-  /** Unique; a later offer with the same id takes the place of an earlier one. */
+  /** Unique among all that are offered at one time. */
   readonly id: string;
   readonly title: string;
   /** A heading to list it under. */
   readonly group: string;
   /** One key as `KeyboardEvent.key` names it, or two after each other: `"j"`, `"?"`, `"g r"`. What no
       event is called, such as `"↓ ↑"`, is listed and heard by somebody else. */
-  readonly keys?: string;
+  readonly keys?: string | undefined;
   /** Why it cannot be done now; it is listed with the reason, and its key does nothing. */
   readonly disabled?: string | undefined;
   /** Not in the command bar: a key only. */
@@ -31,12 +31,8 @@ interface Actions {
 
 export const useOffered = create<Actions>(() => ({ offered: [] }));
 
-/** All actions that can be had now, later offers first where ids are the same. */
-export function actionsOf({ offered }: Actions): readonly Action[] {
-  const found = new Map<string, Action>();
-  for (const actions of offered) for (const action of actions) found.set(action.id, action);
-  return [...found.values()];
-}
+/** All actions that can be had now. */
+export const actionsOf = ({ offered }: Actions): readonly Action[] => offered.flat();
 
 /** Under their headings: the way to the views, what the shown one offers, and what is to be had everywhere. */
 export function inOrder(actions: readonly Action[], t: Translate): readonly (readonly [string, readonly Action[]])[] {

@@ -9,7 +9,7 @@ import { type Action, modifier, useActions } from "./actions.ts";
 import { useCurrentRun, useSummary } from "./current.ts";
 import { mayNotify } from "./notice.ts";
 import { LANGUAGES, type Language, THEMES, usePrefs } from "./prefs.ts";
-import { go } from "./route.ts";
+import { go, useRoute } from "./route.ts";
 import { useShell } from "./state.ts";
 
 /** What can be done from every view. */
@@ -20,6 +20,7 @@ export function usePageActions(): void {
   const asks = useAsks().data?.asks.length ?? 0;
   const runs = useRuns().data?.runs;
   const { theme, language, notify, choose } = usePrefs();
+  const isRuns = useRoute().view === "runs";
 
   const views = useMemo((): Action[] => {
     const group = t("group.views");
@@ -58,7 +59,7 @@ export function usePageActions(): void {
         disabled: status === undefined || isOver(status) ? t("stop.notRunning") : undefined,
         run: () => { open("stop"); },
       },
-      { id: "runs.start", title: t("start.title"), group: t("view.runs"), run: () => { go({ view: "runs", run: null, args: { over: "start" } }); } },
+      { id: "runs.start", title: t("start.title"), group: t("view.runs"), keys: isRuns ? "c" : undefined, run: () => { go({ view: "runs", run: null, args: { over: "start" } }); } },
       { id: "runs.clean", title: t("clean.title"), group: t("view.runs"), run: () => { go({ view: "runs", run: null, args: { over: "clean" } }); } },
       ...THEMES.filter((one) => one !== theme).map((one) => ({
         id: `theme.${one}`,
@@ -89,7 +90,7 @@ export function usePageActions(): void {
         },
       },
     ];
-  }, [t, theme, language, notify, choose, status, asks]);
+  }, [t, theme, language, notify, choose, status, asks, isRuns]);
   useActions(page);
 
   const others = useMemo(

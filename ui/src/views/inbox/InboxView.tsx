@@ -20,7 +20,9 @@ export default function InboxView() {
   if (data.asks.length === 0) return <EmptyState icon={Inbox} title={t("inbox.none")} text={t("inbox.noneText")} />;
   return (
     <div className="inbox">
-      <h2>{t("nav.needsYou", { count: data.asks.length })}</h2>
+      <h2>
+        {t("view.inbox")} <span className="subtle">{t("nav.needsYou", { count: data.asks.length })}</span>
+      </h2>
       <AskList asks={data.asks} />
     </div>
   );

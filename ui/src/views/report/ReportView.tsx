@@ -5,10 +5,11 @@ import { address, getText } from "../../api/client.ts";
 import { staleAfter } from "../../api/queries.ts";
 import { useT } from "../../i18n/index.ts";
 import { Button } from "../../parts/Button.tsx";
-import { EmptyState, ErrorState, Skeleton } from "../../parts/States.tsx";
+import { ErrorState, Skeleton } from "../../parts/States.tsx";
 import { complain, toast } from "../../parts/toast.tsx";
 import { type Action, useActions } from "../../shell/actions.ts";
 import { useCurrentRun } from "../../shell/current.ts";
+import { NoRuns } from "../run/NoRuns.tsx";
 import "../../styles/report.css";
 
 const Markdown = lazy(() => import("./Markdown.tsx"));
@@ -51,7 +52,7 @@ export default function ReportView() {
       ];
     }, [t, runId, data, copy]),
   );
-  if (runId === null) return <EmptyState icon={FileText} title={t("run.none")} text={t("run.noneText")} />;
+  if (runId === null) return <NoRuns icon={FileText} />;
   if (error) return <ErrorState title={t("report.cannot")} error={error} onRetry={() => void refetch()} />;
   return (
     <div className="report">

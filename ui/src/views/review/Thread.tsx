@@ -90,9 +90,13 @@ function Editor({ reviewed }: { reviewed: Reviewed }) {
   }, []);
   if (!writing) return null;
   const { place, quote, id } = writing;
+  const leave = () => {
+    field.current?.closest<HTMLElement>(".diff-scroll")?.focus({ preventScroll: true });
+    reviewed.write(null);
+  };
   const save = () => {
     reviewed.comment(id === undefined ? { type: "said", place, quote, text } : { type: "changed", id, text });
-    reviewed.write(null);
+    leave();
   };
   return (
     <div className="thread-item">
@@ -114,7 +118,7 @@ function Editor({ reviewed }: { reviewed: Reviewed }) {
           } else if (event.key === "Escape") {
             event.preventDefault();
             event.stopPropagation();
-            reviewed.write(null);
+            leave();
           }
         }}
       />
@@ -125,9 +129,7 @@ function Editor({ reviewed }: { reviewed: Reviewed }) {
           small
           keys="Escape"
           look="ghost"
-          onClick={() => {
-            reviewed.write(null);
-          }}
+          onClick={leave}
         >
           {t("cancel")}
         </Button>

@@ -119,7 +119,11 @@ function Deciding({ reviewed, problem, ref }: Pick<Props, "reviewed" | "problem"
         <ul className="objections">
           {found.map((one) => (
             <li key={one.kind}>
-              <Badge tone={one.kind === "nothing" ? "warn" : "danger"}>{objectionWords(one, t)}</Badge>
+              <Badge tone={one.kind === "nothing" ? "warn" : "danger"}>
+                <span>
+                  <Words text={objectionWords(one, t)} />
+                </span>
+              </Badge>
             </li>
           ))}
         </ul>

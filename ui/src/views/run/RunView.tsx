@@ -4,11 +4,12 @@ import { retry, useFeed, useProblem } from "../../api/feeds.ts";
 import { useRuns } from "../../api/queries.ts";
 import { useT } from "../../i18n/index.ts";
 import type { RunView as Run } from "../../model/run.ts";
-import { EmptyState, ErrorState, Skeleton } from "../../parts/States.tsx";
+import { ErrorState, Skeleton } from "../../parts/States.tsx";
 import { type Action, useActions } from "../../shell/actions.ts";
 import { useCurrentRun } from "../../shell/current.ts";
 import { go } from "../../shell/route.ts";
 import { useShell } from "../../shell/state.ts";
+import { NoRuns } from "./NoRuns.tsx";
 import { Side } from "./Side.tsx";
 import { Timeline } from "./Timeline.tsx";
 import { WaitingLine } from "./WaitingLine.tsx";
@@ -33,11 +34,7 @@ export default function RunView() {
   }
   if (problem) return <ErrorState title={t("run.cannotShow")} error={problem} onRetry={retry} />;
   if (data && runId === null) {
-    return (
-      <EmptyState icon={Play} title={t("run.none")} text={t("run.noneText")}>
-        <code>agentcanvas run &quot;fix the failing test&quot;</code>
-      </EmptyState>
-    );
+    return <NoRuns icon={Play} />;
   }
   return <Skeleton />;
 }

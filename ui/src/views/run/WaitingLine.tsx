@@ -1,6 +1,7 @@
 import { CircleHelp, Clock } from "lucide-react";
 import { useT } from "../../i18n/index.ts";
 import { type RunView, waiting } from "../../model/run.ts";
+import { isYou } from "../../model/words.ts";
 import { Button } from "../../parts/Button.tsx";
 import { Visible } from "../../parts/Visible.tsx";
 import { resume } from "../../shell/runActions.ts";
@@ -18,7 +19,7 @@ export function WaitingLine({ run, runId }: { run: RunView; runId: string }) {
       <p className="waiting" data-on={on} role="status">
         <Icon size={16} strokeWidth={1.5} aria-hidden />
         <span>
-          {on === "person" && <strong>{t("wait.for", { name: who })}</strong>}
+          {on === "person" && <strong>{isYou(who) ? t("wait.forYou") : t("wait.for", { name: who })}</strong>}
           {on === "agents" && t("wait.working", { name: who })}
           {on === "resume" && t("wait.resume")}
           {on === "engine" && t("wait.engine")}

@@ -3,7 +3,8 @@ import { useState } from "react";
 import { address, get, post } from "../../api/client.ts";
 import type { CleanUp, Leftover } from "../../api/types.ts";
 import { useT } from "../../i18n/index.ts";
-import { bytes } from "../../model/words.ts";
+import { useRuns } from "../../api/queries.ts";
+import { bytes, titleOf } from "../../model/words.ts";
 import { Button } from "../../parts/Button.tsx";
 import { Dialog } from "../../parts/Dialog.tsx";
 import { Skeleton } from "../../parts/States.tsx";
@@ -48,13 +49,14 @@ export function CleanUpDialog({ open, onOpenChange }: Props) {
         <>
           <Button onClick={() => { onOpenChange(false); }}>{t("cancel")}</Button>
           <Button look="danger" busy={busy} blocked={data && data.frees > 0 ? undefined : t("clean.nothing")} onClick={() => void clean()}>
-            {data ? t("clean.do", { size: bytes(data.frees) }) : t("clean.open")}
+            {data?.frees ? t("clean.do", { size: bytes(data.frees) }) : t("clean.open")}
           </Button>
         </>
       }
     >
       {error && <p className="field-error">{error.message}</p>}
       {!data && !error && <Skeleton rows={2} height={20} />}
+      {data?.frees === 0 && <p>{t("clean.nothing")}</p>}
       {data && (
         <>
           <Runs title={t("clean.going")} runs={data.going} />
@@ -67,6 +69,7 @@ export function CleanUpDialog({ open, onOpenChange }: Props) {
 }
 
 function Runs({ title, runs }: { title: string; runs: readonly Leftover[] }) {
+  const known = new Map(useRuns().data?.runs.map(({ runId, request }) => [runId, request]));
   if (runs.length === 0) return null;
   return (
     <section>
@@ -74,7 +77,8 @@ function Runs({ title, runs }: { title: string; runs: readonly Leftover[] }) {
       <ul className="leftovers">
         {runs.map(({ runId, bytes: size, reason }) => (
           <li key={runId}>
-            <span className="ellipsis">{runId}</span> <span className="subtle">{bytes(size)}</span>
+            <span className="ellipsis" title={runId}>{titleOf(known.get(runId) ?? "", runId)}</span>
+            <span className="subtle num">{bytes(size)}</span>
             {reason && <p className="subtle">{reason}</p>}
           </li>
         ))}

@@ -1,3 +1,4 @@
+import { ImagePlus } from "lucide-react";
 import { useState } from "react";
 import { address, send } from "../../api/client.ts";
 import type { BlobRef } from "../../api/types.ts";
@@ -65,10 +66,11 @@ export function Images({ images: { kept, limits, add, remove } }: { images: Retu
   const t = useT();
   return (
     <div className="field">
-      <label>
+      <label className="button">
+        <ImagePlus size={14} strokeWidth={1.5} aria-hidden />
         {t("start.addImages")}
         <input
-          className="input"
+          className="unseen"
           type="file"
           multiple
           accept="image/png,image/jpeg,image/gif,image/webp"

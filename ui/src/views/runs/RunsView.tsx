@@ -1,18 +1,17 @@
 import { List, Plus, Trash2 } from "lucide-react";
-import { useMemo } from "react";
 import { useRuns } from "../../api/queries.ts";
 import type { RunSummary } from "../../api/types.ts";
-import { useT } from "../../i18n/index.ts";
+import { type Translate, useT } from "../../i18n/index.ts";
 import { plain } from "../../model/plain.ts";
 import { isOver } from "../../model/run.ts";
-import { dayAndTime, dollars, duration, short, titleOf } from "../../model/words.ts";
+import { dayAndTime, dollars, duration, isYou, short, titleOf } from "../../model/words.ts";
 import { Button } from "../../parts/Button.tsx";
 import { Pill } from "../../parts/Pill.tsx";
-import { EmptyState, ErrorState, Skeleton } from "../../parts/States.tsx";
-import { type Action, useActions } from "../../shell/actions.ts";
+import { ErrorState, Skeleton } from "../../parts/States.tsx";
 import { canResume, resume, retry } from "../../shell/runActions.ts";
 import { addressOf, replaceArgs, useRoute } from "../../shell/route.ts";
 import { Elapsed } from "../run/Elapsed.tsx";
+import { NoRuns } from "../run/NoRuns.tsx";
 import { CleanUpDialog } from "./CleanUpDialog.tsx";
 import { StartDialog } from "./StartDialog.tsx";
 import "../../styles/runs.css";
@@ -22,15 +21,6 @@ export default function RunsView() {
   const { data, error, refetch } = useRuns();
   // In the address, so that the command bar leads here from every view.
   const { over } = useRoute().args;
-
-  useActions(
-    useMemo((): Action[] => {
-      const group = t("view.runs");
-      return [
-        { id: "runs.start", title: t("start.title"), group, keys: "c", run: () => { setOver("start"); } },
-      ];
-    }, [t]),
-  );
 
   return (
     <div className="runs">
@@ -51,9 +41,7 @@ export default function RunsView() {
       ) : !data ? (
         <Skeleton rows={6} height={40} />
       ) : data.runs.length === 0 ? (
-        <EmptyState icon={List} title={t("run.none")} text={t("run.noneText")}>
-          <code>agentcanvas run &quot;fix the failing test&quot;</code>
-        </EmptyState>
+        <NoRuns icon={List} />
       ) : (
         <Table runs={data.runs} />
       )}
@@ -96,10 +84,16 @@ function Table({ runs }: { runs: readonly RunSummary[] }) {
   );
 }
 
+/** The summary says `whom: for what`. */
+function waitsOf(waitsFor: string, t: Translate): string {
+  const [who = "", ...what] = waitsFor.split(": ");
+  return [isYou(who) ? t("wait.forYou") : t("wait.for", { name: who }), ...what].join(": ");
+}
+
 function Row({ run }: { run: RunSummary }) {
   const t = useT();
   const { runId, status, request, flow, applied = 0, tasks = 0, tokens = 0, cost = 0, startedMs, endedMs } = run;
-  const why = plain((run.waitsFor ? t("runs.waits", { what: run.waitsFor }) : run.reason) ?? "");
+  const why = plain(run.waitsFor ? waitsOf(run.waitsFor, t) : (run.reason ?? ""));
   return (
     <tr data-run={runId}>
       <td className="request">

@@ -96,6 +96,9 @@ function Start({ onDone }: { onDone: () => void }) {
           placeholder={known?.request ?? ""}
           value={request}
           onChange={(event) => { setRequest(event.target.value); }}
+          onKeyDown={(event) => {
+            if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit();
+          }}
           onPaste={(event) => {
             const files = [...event.clipboardData.files];
             if (files.length === 0) return;
@@ -121,6 +124,7 @@ function Start({ onDone }: { onDone: () => void }) {
       {plan.data && <Bounds planned={plan.data} />}
       <div className="row">
         <span className="grow" />
+        <Button onClick={onDone}>{t("cancel")}</Button>
         <Button type="submit" look="primary" busy={busy} blocked={blocked}>
           {t("start.do")}
         </Button>

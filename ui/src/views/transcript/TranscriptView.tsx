@@ -5,6 +5,7 @@ import { plain } from "../../model/plain.ts";
 import { EmptyState, ErrorState, Skeleton } from "../../parts/States.tsx";
 import { useCurrentRun } from "../../shell/current.ts";
 import { addressOf, useRoute } from "../../shell/route.ts";
+import { NoRuns } from "../run/NoRuns.tsx";
 import { Talk } from "./Talk.tsx";
 import "../../styles/timeline.css";
 import "../../styles/transcript.css";
@@ -17,7 +18,7 @@ export default function TranscriptView() {
   const problem = useProblem(runId);
   const { args } = useRoute();
   if (problem) return <ErrorState title={t("run.cannotShow")} error={problem} onRetry={retry} />;
-  if (runId === null) return <EmptyState icon={ScrollText} title={t("run.none")} text={t("run.noneText")} />;
+  if (runId === null) return <NoRuns icon={ScrollText} />;
   if (!feed) return <Skeleton />;
   const { team, turns } = feed.run;
   const member =
