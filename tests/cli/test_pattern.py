@@ -98,7 +98,7 @@ def test_a_simulation_says_what_comes_of_it_and_what_it_costs() -> None:
     assert found["turns"] == 5
     assert found == told("simulate", *words, "--agents", "noisy:0.7"), "the same seed"
     text = give("simulate", *words).output
-    assert "5 evaluator" in text
+    assert "200 runs with 5 evaluators, 1 judge; noisy:0.7, seed 0" in text
     assert "ended by" in text
 
 
@@ -111,6 +111,7 @@ def test_a_simulation_says_what_comes_of_it_and_what_it_costs() -> None:
         (["--players", "juge=2"], "has no role juge; did you mean judge"),
         (["--players", "debater=1"], "needs at least 2 as debater, not 1"),
         (["--players", "judge=2"], "needs 0 to 1 as judge, not 2"),
+        (["--players", "judge=0"], "say --players judge=1, or --param variant=consensus"),
         (["--param", 'max_rounds="many"'], "cannot take these params"),
         (["--param", "max_roun=2"], "has no option max_roun; did you mean max_rounds"),
         (["--param", "keep_last_n=2"], "has no option keep_last_n; known here: max_rounds"),
@@ -138,6 +139,25 @@ def test_a_flow_has_the_players_and_options_that_were_asked_for(here: Path) -> N
     assert interaction.data is not None
     assert interaction.data.termination[0] == MaxRounds(5)
     assert interaction.data.params == {"seed": 7}
+
+
+@pytest.mark.usefixtures("here")
+def test_a_debate_that_needs_no_judge_is_simulated_without_one() -> None:
+    words = ["debate_judge", "--runs", "2", "--players", "judge=0", "--param", "variant=consensus"]
+    assert "judge" not in told("simulate", *words)["players"]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_large_team_is_told_in_a_line() -> None:
+    made = give("new-flow", "majority_vote_with_tiebreak", "--players", "evaluator=50").output
+    assert "with evaluator_1 to evaluator_50, judge." in made
+
+
+@pytest.mark.usefixtures("here")
+def test_runs_that_come_to_nothing_are_explained() -> None:
+    agents = ["--agents", "failing:1", "--runs", "20"]
+    assert "other (one without an answer)" in give("simulate", "debate_judge", *agents).output
+    assert "none (it ended without one)" in give("simulate", "contract_net_auction", *agents).output
 
 
 @pytest.mark.usefixtures("here")

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import typer
 
 from agentcanvas.errors import FlowError
 from agentcanvas.flows.emit import lines
-from agentcanvas.flows.pattern_info import PatternInfo
+from agentcanvas.flows.pattern_info import PatternInfo, RoleInfo
 from agentcanvas.flows.problem import did_you_mean
 from agentcanvas.flows.settle import OF_ANY_PATTERN
 from agentcanvas.flows.subgraph import Subgraph, flow_of, subgraph
 from agentcanvas.pattern import Cast
 from agentcanvas.runs.repertoire import Repertoire
 from agentcanvas.runs.simulation import Kind
+
+_NAMED: Final = 5
+"""So many of one role are told by name."""
 
 
 class Casting(msgspec.Struct, frozen=True):
@@ -43,8 +46,12 @@ class Casting(msgspec.Struct, frozen=True):
 
     @property
     def team(self) -> str:
-        """The agents, in a line."""
-        return ", ".join(agent for agents in self.cast.values() for agent in agents)
+        """The agents, in a line; of many in one role the first and the last."""
+        named = [
+            agents if len(agents) <= _NAMED else (f"{agents[0]} to {agents[-1]}",)
+            for agents in self.cast.values()
+        ]
+        return ", ".join(agent for agents in named for agent in agents)
 
     def flow_text(self, command: str | None = None) -> str:
         """A whole flow of it; every agent is ``command``, if one is given."""
@@ -75,7 +82,21 @@ def casting_of(
     for name in casting.params.keys() - known:
         raise FlowError(f"{info.id} has no option {name}; {did_you_mean(name, known)}")
     here.options(info.id, casting.params)
+    for each in info.roles:
+        _is_played(casting, each)
     return casting
+
+
+def _is_played(casting: Casting, role: RoleInfo) -> None:
+    """Refuse a team that lacks somebody whom no built-in node can stand in for."""
+    if role.unless is None or casting.counts.get(role.name) != 0:
+        return
+    option, value = role.unless
+    if casting.params.get(option) != value:
+        raise FlowError(
+            f"{casting.info.id} has no {role.name}, and no built-in rule can play it; say "
+            f"--players {role.name}=1, or --param {option}={value}"
+        )
 
 
 def kinds_of(words: str, cast: Cast) -> dict[str, Kind]:

@@ -17,6 +17,7 @@ from agentcanvas.cli.casting import Casting, casting_of, kinds_of
 from agentcanvas.cli.here import root_here
 from agentcanvas.cli.init import say_next, write_flow
 from agentcanvas.cli.live.clean import one_line
+from agentcanvas.cli.live.words import count
 from agentcanvas.errors import FlowError
 from agentcanvas.flows.axes import Sync
 from agentcanvas.flows.bounds import bounds
@@ -29,7 +30,7 @@ from agentcanvas.pattern import Pattern
 from agentcanvas.runs.manners import RIGHT, WRONG
 from agentcanvas.runs.repertoire import Repertoire
 from agentcanvas.runs.scene import ends_of
-from agentcanvas.runs.simulation import Simulation, simulate
+from agentcanvas.runs.simulation import NONE, OTHER, Simulation, simulate
 
 app = typer.Typer(
     add_completion=False,
@@ -39,6 +40,7 @@ app = typer.Typer(
 )
 
 _BAR: Final = 30
+_RESULTS: Final = {NONE: "none (it ended without one)", OTHER: "other (one without an answer)"}
 PROMPTS_FOLDER: Final = f"{FOLDER}/{PROMPTS}"
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -124,7 +126,7 @@ def show(
         Flow(version="0.2", agents=found.agents, interactions=(found.interaction,)), here.infos
     )
     console.print(
-        f"\nAt most {most.total.turns:,} turns with {Casting(info).team}."
+        f"\nAt most {count(most.total.turns, 'turn')} with {Casting(info).team}."
         if most.total.turns is not None
         else "\nIts turns have no bound of their own; give it budgets."
     )
@@ -207,8 +209,8 @@ def simulate_(
         told = {"pattern": name, "players": cast, "agents": agents, "seed": seed}
         print(_json(told | msgspec.to_builtins(found)))
         return
-    who = ", ".join(f"{len(agents)} {role}" for role, agents in cast.items() if agents)
-    print(f"{name}: {runs:,} runs with {who}; {agents}, seed {seed}\n")
+    who = ", ".join(count(len(agents), role) for role, agents in cast.items() if agents)
+    print(f"{name}: {count(runs, 'run')} with {who}; {agents}, seed {seed}\n")
     _print_simulation(found)
 
 
@@ -323,7 +325,8 @@ def _end(end: dict[str, Any]) -> str:
 
 
 def _print_simulation(found: Simulation) -> None:
-    _print_shares("result", found.results, found.runs)
+    results = {_RESULTS.get(name, name): times for name, times in found.results.items()}
+    _print_shares("result", results, found.runs)
     _print_shares("ended by", found.reasons, found.runs)
     print(f"turns     {found.turns:.1f} on average, at most {found.turns_most:,}")
     print(f"messages  {found.messages:.1f} on average, at most {found.messages_most:,}")
@@ -333,9 +336,9 @@ def _print_simulation(found: Simulation) -> None:
 def _print_shares(title: str, counts: dict[str, int], runs: int) -> None:
     width = max(map(len, counts), default=0)
     print(title)
-    for words, count in counts.items():
-        bar = "█" * max(1, round(_BAR * count / runs))
-        _console().print(Text(f"  {words:<{width}}  {count / runs:6.1%}  {bar}"))
+    for words, times in counts.items():
+        bar = "█" * max(1, round(_BAR * times / runs))
+        _console().print(Text(f"  {words:<{width}}  {times / runs:6.1%}  {bar}"))
     print()
 
 

@@ -12,7 +12,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import anyio
 import msgspec
@@ -24,6 +24,10 @@ from agentcanvas.patterns.scripted import Reply, Said, ScriptedStage
 from agentcanvas.protocol.plan import Plan, PlannedTask
 from agentcanvas.runs.manners import FORMS, RIGHT, WORDS, WRONG, Seen, right_among
 
+NONE: Final = "none"
+"""It ended without a result."""
+OTHER: Final = "other"
+"""Its result gives no answer."""
 _MESSAGES_A_TURN = 2
 _MOST_CHECKS = 100
 """Checks pass: what is simulated is agents, not code."""
@@ -272,7 +276,7 @@ def _found_in(result: str) -> str:
     at = {word: result.find(word) for word in (RIGHT, WRONG)}
     named = {word: place for word, place in at.items() if place >= 0}
     first = min(named, key=lambda word: named[word], default="")
-    return {RIGHT: "right", WRONG: "wrong"}.get(first, "other" if result else "none")
+    return {RIGHT: "right", WRONG: "wrong"}.get(first, OTHER if result else NONE)
 
 
 def _share(text: str) -> float:
