@@ -417,12 +417,25 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     typed: int = 2
     task: int = 1
 
+    def count(self, role: str) -> int:
+        """How many agents play a role; none where a built-in node does."""
+        return self.players.get(role, 0)
+
 
 class Most(msgspec.Struct, frozen=True):
-    """The most that can be needed: turns, and messages that nobody answers."""
+    """The most that can be needed: turns, and messages that nobody answers.
+
+    ``by_role`` divides the turns among the roles; what is left over is for those not named.
+    """
 
     turns: int
     told: int = 0
+    by_role: Mapping[str, int] = {}
+
+    @classmethod
+    def of(cls, by_role: Mapping[str, int], told: int = 0) -> Most:
+        """The turns of every role, which together are all turns."""
+        return cls(sum(by_role.values()), told, by_role)
 
 
 class Pattern(Protocol):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import uuid
+
 import anyio
 import pytest
 from hypothesis import given
@@ -83,6 +86,51 @@ async def test_all_messages_of_one_request_are_one_conversation() -> None:
     assert len({each.correlation_id for each in envelopes}) == 1
     assert len({each.id for each in envelopes}) == 4
     assert [each.time_ms for each in envelopes] == [0, 5_000, 5_000, 10_000]
+
+
+async def put_by(bridge: Part, dialect: DialectName = DialectName.MAC) -> Log:
+    cast = {"local": ["ann", "bob"], "bridge": ["bea"]}
+    options = Options(dialects=(dialect,))
+    log = await play(NAME, cast, {"bob": "washed", "bea": bridge}, options)
+    assert breaches(log, NAME) == []
+    return log
+
+
+def wire_in(message: str) -> str:
+    return next(line for line in message.splitlines() if line.startswith("{"))
+
+
+@pytest.mark.parametrize("dialect", DialectName)
+async def test_a_bridge_agent_puts_a_message_in_other_words(dialect: DialectName) -> None:
+    def politely(message: str) -> str:
+        return wire_in(message).replace("Wash up", "Please wash up")
+
+    log = await put_by(politely, dialect)
+    assert len(log.asked("bea")) == 2
+    assert "Please wash up" in log.asked("bob")[0].text
+    assert (log.outcome.reason, log.outcome.result) == ("answered", "bob: washed")
+
+
+async def test_a_bridge_agent_that_loses_something_is_told_once_and_then_the_rules_spell_it() -> (
+    None
+):
+    def forgets(message: str) -> str:
+        message_id = json.loads(wire_in(message))["message_id"]
+        return wire_in(message).replace(message_id, str(uuid.uuid4()))
+
+    log = await put_by(forgets)
+    first, again, *_ = log.asked("bea")
+    assert "It lost:" not in first.text
+    assert "It lost: id." in again.text
+    assert len(log.asked("bea")) == 4
+    assert log.posted("wire")[0].text == wire_in(first.text)
+    assert log.outcome.done
+
+
+async def test_a_bridge_agent_that_talks_nonsense_loses_the_message() -> None:
+    log = await put_by("Sure, I translated it!")
+    assert "It lost: message." in log.asked("bea")[1].text
+    assert log.outcome.done
 
 
 @given(st.text(min_size=1), st.text())

@@ -77,6 +77,30 @@ async def test_a_topic_that_does_not_exist_is_neither_published_nor_heard() -> N
     assert [each.text for each in log.verbs("subscribe")] == ["news"]
 
 
+@pytest.mark.parametrize(
+    ("filed", "hears"),
+    [('{"choice": "weather"}', ["rain"]), ("nobody", []), ("no idea", [])],
+    ids=["another topic", "nobody", "no decision"],
+)
+async def test_an_agent_that_plays_the_broker_says_who_hears_it(
+    filed: str, hears: list[str]
+) -> None:
+    cast = {"publisher": ["pia"], "subscriber": ["sue"], "broker": ["bea"]}
+    parts = {"pia": says("rain"), "sue": Wish(("weather",)), "bea": filed}
+    options = Options(topics=("news", "weather"), max_rounds=1)
+    log = await play("publish_subscribe", cast, parts, options)
+    assert breaches(log, "publish_subscribe") == []
+    assert heard(log, "sue") == hears
+
+
+async def test_without_a_decision_of_the_broker_the_publishers_topic_holds() -> None:
+    cast = {"publisher": ["pia"], "subscriber": ["sue"], "broker": ["bea"]}
+    parts = {"pia": says("rain"), "sue": NEWS, "bea": "no idea"}
+    log = await play("publish_subscribe", cast, parts, Options(max_rounds=1))
+    assert heard(log, "sue") == ["rain"]
+    assert len(log.asked("bea")) == 2
+
+
 async def test_subscribing_twice_is_subscribing_once() -> None:
     log = await published({"pia": says("p1")}, {"sue": [Wish(("news", "news")), NEWS]})
     assert heard(log, "sue") == ["p1"]

@@ -1,8 +1,8 @@
 """The interaction patterns, one file each: short coroutines over ``Stage``.
 
 They hold behaviour only. Limits, records and files are the Stage's; who plays which role is said by
-a flow. ``forms``, ``planning``, ``register``, ``subtrees``, ``tally``, ``tasks`` and ``wording``
-are nouns that they speak of; no pattern speaks of another.
+a flow. ``forms``, ``messages``, ``planning``, ``register``, ``subtrees``, ``tally``, ``tasks`` and
+``wording`` are nouns that they speak of; no pattern speaks of another.
 """
 
 from __future__ import annotations

@@ -2,13 +2,15 @@
 
 Topics decouple the two sides: a publisher does not know who listens. Before each round everybody
 may subscribe or unsubscribe; a late subscriber first hears the latest entries of its topic, as many
-as ``replay`` says. Where the flow says ``async``, what one publishes goes out while others still
-write. It ends when nobody listens any more, nobody has anything to say, or the time
-is over.
+as ``replay`` says. A broker agent says under which topic something belongs, or that nobody is to
+hear it; else the publisher's own topic holds. Where the flow says ``async``, what one publishes
+goes out while others still write. It ends when nobody listens any more, nobody has anything to say,
+or the time is over.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -20,6 +22,7 @@ from agentcanvas.patterns.forms import Positive
 PUBLISHER = "publisher"
 SUBSCRIBER = "subscriber"
 BROKER = "broker"
+NOBODY = "nobody"
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -52,16 +55,17 @@ class PublishSubscribe:
     roles = (
         Role(PUBLISHER, "publishes under a topic", most=None),
         Role(SUBSCRIBER, "hears of the topics it subscribed to", most=None),
-        Role(BROKER, "keeps the subscriptions; built in", least=0, system=True),
+        Role(BROKER, "files what is published; else its publisher does", least=0, system=True),
     )
 
     def most(self, size: Size, options: Options) -> Most:
-        """Every round all wish and all publish, and everybody hears everything."""
-        rounds = size.rounds or options.max_rounds
-        publishers = size.players.get(PUBLISHER, 1)
-        subscribers = size.players.get(SUBSCRIBER, 1)
+        """Every round all wish and publish, all of it is filed, and everybody hears everything."""
+        rounds, publishers = size.rounds or options.max_rounds, size.count(PUBLISHER)
         heard = publishers + options.replay * len(options.topics)
-        return Most(rounds * (publishers + subscribers) * size.typed, rounds * subscribers * heard)
+        asked = {PUBLISHER: publishers, SUBSCRIBER: size.count(SUBSCRIBER)}
+        asked[BROKER] = size.count(BROKER) * publishers
+        told = rounds * size.count(SUBSCRIBER) * heard
+        return Most.of({role: rounds * n * size.typed for role, n in asked.items()}, told)
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Rounds of wishes and publications."""
@@ -80,9 +84,10 @@ class PublishSubscribe:
             while came := await round_.collect():
                 for ask, answer in came:
                     said = answer.value or Publication()
-                    if said.text and said.topic in options.topics:
-                        await round_.publish(said.topic, said.text, by=ask.to)
-                        published.append(f"{said.topic}: {said.text}")
+                    topic = await _filed(round_, cast, said, options.topics) if said.text else ""
+                    if topic in options.topics:
+                        await round_.publish(topic, said.text, by=ask.to)
+                        published.append(f"{topic}: {said.text}")
                 stage.keep("\n".join(published))
             if len(published) == before:
                 return Outcome("nothing to publish", done=True, result="\n".join(published))
@@ -106,3 +111,13 @@ async def _wishes(
             elif topic in wish.unsubscribe and topic in topics:
                 topics.remove(topic)
                 await stage.unsubscribe(answer.agent, topic)
+
+
+async def _filed(stage: Stage, cast: Cast, said: Publication, topics: Sequence[str]) -> str:
+    """The topic that a publication comes under."""
+    if not cast.get(BROKER):
+        return said.topic
+    facts = {"text": said.text, "topic": said.topic, "topics": ", ".join(topics)}
+    words = stage.words("publish_subscribe.file", **facts)
+    filed = await stage.decide(cast[BROKER][0], words, (*topics, NOBODY))
+    return filed.value or said.topic

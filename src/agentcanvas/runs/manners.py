@@ -22,7 +22,7 @@ from agentcanvas.patterns.critic_refiner_curator import Flaw
 from agentcanvas.patterns.factcheck_tool_verifier import Finding
 from agentcanvas.patterns.hierarchical_tree_of_agents import Gathered
 from agentcanvas.patterns.memory_sync_daily_summary import Insight, Summary
-from agentcanvas.patterns.publish_subscribe import Publication, Wish
+from agentcanvas.patterns.publish_subscribe import NOBODY, Publication, Wish
 from agentcanvas.patterns.router_targeted import Letter, Routing
 
 RIGHT: Final = "answer-right"
@@ -105,6 +105,11 @@ WORDS: Final[Mapping[tuple[str, str], Callable[[Seen], str]]] = {
 
 
 def right_among(choices: tuple[str, ...], message: str) -> str:
-    """The right one of some choices: the answer itself, the one it stands beside, or the first."""
+    """The right one of some choices: the answer itself, the one it stands beside, or the first.
+
+    Where something may be kept from everybody, what is wrong has to be.
+    """
+    if NOBODY in choices and WRONG in message:
+        return NOBODY
     beside = re.compile(rf"^- (\S+?):? .*{RIGHT}", re.MULTILINE).findall(message)
     return next((each for each in (RIGHT, *beside) if each in choices), choices[0])

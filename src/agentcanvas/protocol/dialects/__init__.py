@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from msgspec import UNSET
 
+from agentcanvas.errors import ProtocolError
 from agentcanvas.protocol.dialect import Dialect, DialectName, Reading, detect
 from agentcanvas.protocol.dialects.acp import Acp
 from agentcanvas.protocol.dialects.mac import Mac
@@ -46,8 +47,14 @@ def translate(data: bytes, to: DialectName) -> bytes:
 
 
 def lost_on_the_way(envelope: Envelope, wire: bytes) -> list[str]:
-    """What of a message its wire form does not give back: of its identity, and of how it failed."""
-    back = decode(wire).envelope
+    """What of a message its wire form does not give back: of its identity, and of how it failed.
+
+    From one that nobody understands nothing comes back.
+    """
+    try:
+        back = decode(wire).envelope
+    except ProtocolError:
+        return ["message"]
     lost = [name for name in _IDENTITY if getattr(back, name) != getattr(envelope, name)]
     if getattr(back.body, "error_code", UNSET) != getattr(envelope.body, "error_code", UNSET):
         lost.append("error_code")
