@@ -145,14 +145,14 @@ def _worst(info: PatternInfo) -> str:
     found = subgraph(info)
     flow = Flow(version="0.2", agents=found.agents, interactions=(found.interaction,))
     total = bounds(flow, KNOWN).total
-    return (
-        f"With the team above: {_count(total.turns)} turns and {_count(total.messages)} messages "
-        "(`agentcanvas flow bounds`)."
-    )
+    most = f"{_count(total.turns, 'turn')} and {_count(total.messages, 'message')}"
+    return f"With the team above: {most} (`agentcanvas flow bounds`)."
 
 
-def _count(number: int | None) -> str:
-    return "an unbounded number of" if number is None else f"{number:,}"
+def _count(number: int | None, noun: str) -> str:
+    if number == 1:
+        return f"1 {noun}"
+    return f"{'an unbounded number of' if number is None else f'{number:,}'} {noun}s"
 
 
 def _prompts(name: str) -> list[str]:

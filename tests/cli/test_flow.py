@@ -371,8 +371,9 @@ def test_bounds_are_a_table_and_name_what_has_none(place: Place) -> None:
     assert done.returncode == 0
     rows = [line.split() for line in done.stdout.splitlines()[:3]]
     assert rows[0] == ["at", "most", "turns", "messages", "minutes", "tokens"]
-    assert rows[1] == ["work", "20", "40", "60", "unbounded"]
-    assert rows[2][2:] == ["20", "40", "60", "unbounded"]
+    # Two rounds of one task: work and a retry, three times; you review, which is no turn.
+    assert rows[1] == ["work", "12", "24", "60", "unbounded"]
+    assert rows[2][2:] == ["12", "24", "60", "unbounded"]
     assert "work: no bound on tokens; set budgets.tokens" in done.stdout
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from agentcanvas.app.patterns import KNOWN
 from agentcanvas.flows.bounds import bounds
+from agentcanvas.flows.catalogue import CATALOGUE
 from agentcanvas.flows.check import Checked
 from agentcanvas.flows.problem import Problem, Rule
 from agentcanvas.flows.settle import settle
@@ -46,7 +47,51 @@ def test_an_interaction_that_fills_a_role_is_played_there_and_counted_there() ->
     assert one.turns is not None
     assert alone.turns is not None
     assert vote.turns is not None
-    assert one.turns == alone.turns * vote.turns
+    # The judge is asked twice at most: for a decision, and for one that is among the choices.
+    assert one.turns == alone.turns - 2 + 2 * vote.turns
+    assert one.messages == 2 * one.turns
+
+
+def test_only_what_is_asked_of_the_role_that_it_fills_multiplies() -> None:
+    """A tree of which the root alone is counted apart: what is left may be any other role's."""
+    agents = "root: [planner], manager: [vote], worker: [coder]"
+    tree = f"  - {{id: i, patternId: hierarchical_tree_of_agents, roles: {{{agents}}}}}\n"
+    plain = bounds(flow(f"interactions:\n{tree.replace('vote', 'tester')}").sound(), KNOWN).total
+    (one,) = bounds(flow(f"interactions:\n{tree}{VOTE}").sound(), KNOWN).interactions
+    vote = bounds(flow(f"interactions:\n{VOTE}").sound(), KNOWN).total
+    assert plain.turns is not None
+    assert one.turns is not None
+    assert vote.turns is not None
+    roots = 2 * 2 * 2  # in each of two rounds a split and a gathering, both typed
+    assert one.turns == plain.turns + (plain.turns - roots) * (vote.turns - 1)
+
+
+def test_a_role_that_is_asked_nothing_costs_nothing_whatever_fills_it() -> None:
+    words = "    data: {params: {variant: consensus}}\n"
+    (one,) = bounds(flow(debate("vote", words) + VOTE).sound(), KNOWN).interactions
+    assert one.turns == 2 * 3 * 2
+
+
+def test_a_part_without_a_bound_leaves_none_to_those_who_ask_it() -> None:
+    unknown = {**KNOWN, "majority_vote_with_tiebreak": CATALOGUE["majority_vote_with_tiebreak"]}
+    (one,) = bounds(flow(debate("vote") + VOTE).sound(), unknown).interactions
+    assert (one.turns, one.messages) == (None, None)
+
+
+@pytest.mark.req("D19")
+@pytest.mark.parametrize(
+    ("review", "turns"),
+    [
+        ("{reviewer: critic}", 2 + 2),  # work and a retry; a verdict, and one that can be read
+        ("{reviewer: person}", 2),
+        ("{reviewer: critic, autoApprove: true}", 2),
+    ],
+)
+def test_only_an_agent_who_reviews_takes_turns(review: str, turns: int) -> None:
+    rounds = "data: {termination: {type: max_rounds, rounds: 1}}"
+    judged = f"review: {review.replace('}', ', max_iterations: 3}')}"
+    work = f"  - {{id: i, patternId: manager_worker, roles: {{worker: coder}}, {rounds}, {judged}}}"
+    assert bounds(flow(f"interactions:\n{work}\n").sound(), KNOWN).total.turns == 3 * turns
 
 
 def test_nothing_is_a_part_of_itself() -> None:

@@ -46,11 +46,12 @@ def worst_case(pattern: Pattern) -> Callable[[Case], Cost]:
             rounds=case.rounds,
             tasks=case.tasks,
             ask=case.turns_an_ask,
-            task=most_turns_a_task(case.iterations),
+            task=most_turns_a_task(case.iterations, agent_reviews=case.agent_reviews),
         )
         played = _verified(pattern, case)
         most = played.most(size, _options(pattern, case.params))
-        return Cost(most.turns, _MESSAGES_A_TURN * most.turns + most.told)
+        messages = _MESSAGES_A_TURN * most.turns + most.told
+        return Cost(most.turns, messages, most.by_role)
 
     return worst
 

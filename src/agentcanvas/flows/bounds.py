@@ -12,6 +12,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from agentcanvas.flows.axes import MessageForm, Sync
+from agentcanvas.flows.guards import PERSON
 from agentcanvas.flows.model import Flow
 from agentcanvas.flows.order import side_by_side
 from agentcanvas.flows.pattern_info import Case, Cost, Patterns
@@ -153,21 +154,29 @@ class _Worst:
         self._patterns = patterns
 
     def of(self, name: str) -> Cost:
-        """Every question may go to whatever fills a role, and ask as much as that at most asks."""
+        """Whatever is asked of a role may go to what fills it, and ask as much as that may ask."""
         each = self._settled[name]
         own = self._alone(each)
-        filling = {one for names in each.roles.values() for one in names} & self._settled.keys()
-        inner = [self._within_budget(one) for one in filling if self._settled[one].is_part]
-        if not inner or own.turns is None:
+        if own.turns is None:
             return own
-        turns = _most(cost.turns for cost in inner)
-        messages = _most(cost.messages for cost in inner)
-        return Cost(
-            None if turns is None else own.turns * max(1, turns),
-            None
-            if messages is None or own.messages is None
-            else own.messages + own.turns * messages,
-        )
+        turns: int | None = own.turns
+        messages = own.messages
+        rest = own.turns - sum(own.by_role.values())
+        for role, inner in self._filling(each).items():
+            asked = own.by_role.get(role, rest)
+            turns = _plus(turns, asked, _more([cost.turns for cost in inner], 1))
+            said = _more([cost.messages for cost in inner], _MESSAGES_A_TURN)
+            messages = _plus(messages, asked, said)
+        return Cost(turns, messages)
+
+    def _filling(self, each: Settled) -> dict[str, list[Cost]]:
+        """The roles that interactions fill, and what those need."""
+        parts = {name for name, other in self._settled.items() if other.is_part}
+        filled = {
+            role: [self._within_budget(name) for name in names if name in parts]
+            for role, names in each.roles.items()
+        }
+        return {role: inner for role, inner in filled.items() if inner}
 
     def _within_budget(self, name: str) -> Cost:
         cost, budgets = self.of(name), self._settled[name].budgets
@@ -185,6 +194,7 @@ class _Worst:
             tasks=len(_tasks(self._flow, each)),
             iterations=each.review.max_iterations,
             params=each.params,
+            agent_reviews=each.review.reviewer != PERSON and not each.review.auto_approve,
             turns_an_ask=1 if _is_free(each) else _TURNS_A_FORM,
             verification=each.verification,
             checkers=len(each.checkers),
@@ -192,7 +202,8 @@ class _Worst:
         cost = info.worst_case(case)
         if cost.turns is None or cost.messages is None:
             return cost
-        return Cost(cost.turns, cost.messages + cost.turns * MOST_PARTS * _listeners(each))
+        heard = cost.turns * MOST_PARTS * _listeners(each)
+        return Cost(cost.turns, cost.messages + heard, cost.by_role)
 
 
 def _is_free(each: Settled) -> bool:
@@ -265,9 +276,16 @@ def _least(*values: Any) -> Any:
     return min((value for value in values if value is not None), default=None)
 
 
-def _most(values: Iterable[int | None]) -> int | None:
-    listed = list(values)
-    return None if None in listed else max(value or 0 for value in listed)
+def _more(values: Sequence[int | None], than: int) -> int | None:
+    """How much more the dearest of these takes than what it stands in for."""
+    known = [value for value in values if value is not None]
+    return max(0, max(known) - than) if len(known) == len(values) else None
+
+
+def _plus(whole: int | None, times: int, each: int | None) -> int | None:
+    if not times:
+        return whole
+    return None if whole is None or each is None else whole + times * each
 
 
 def _sum(values: Iterable[Any]) -> Any:

@@ -54,6 +54,8 @@ class Case(Struct, frozen=True):
     iterations: int
     """Rounds of review that one proposal may take."""
     params: Mapping[str, Any]
+    agent_reviews: bool = True
+    """Whether an agent takes a turn to review; a person and an automatic approval take none."""
     turns_an_ask: int = 1
     """How often one plain question may be asked, until its answer has its form."""
     verification: tuple[Verification, ...] = ()
@@ -66,6 +68,8 @@ class Cost(Struct, frozen=True):
 
     turns: int | None
     messages: int | None
+    by_role: Mapping[str, int] = {}
+    """How the turns are divided among the roles; what is left over is for those not named."""
 
 
 class PatternInfo(Struct, frozen=True):

@@ -67,7 +67,8 @@ class BilateralNegotiation:
 
     def most(self, size: Size, options: Options) -> Most:
         """An offer each in every round."""
-        return Most((size.rounds or options.max_rounds) * 2 * size.typed)
+        each = (size.rounds or options.max_rounds) * size.typed
+        return Most.of({PROPOSER: each, RESPONDER: each})
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Go to and fro until there is a deal, or the rounds are over."""

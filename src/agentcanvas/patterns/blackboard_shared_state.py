@@ -56,10 +56,12 @@ class BlackboardSharedState:
 
     def most(self, size: Size, options: Options) -> Most:
         """Every cycle all volunteer, somebody picks, and the picked contribute."""
-        agents = size.players.get(AGENT, 1)
+        agents = size.count(AGENT)
         picks = min(options.picks, agents)
         cycles = size.rounds or options.max_rounds
-        return Most(cycles * (agents * size.typed + picks * (size.task + size.typed)))
+        chosen = cycles * picks * size.typed if size.count(BLACKBOARD) else 0
+        added = cycles * (agents * size.typed + picks * size.task)
+        return Most.of({AGENT: added, BLACKBOARD: chosen})
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Cycle until the board is complete."""

@@ -50,10 +50,15 @@ class BrokerFacilitator:
 
     def most(self, size: Size, options: Options) -> Most:
         """Every requester asks, and each provider it is routed to registers again and answers."""
-        requesters, providers = size.players.get(REQUESTER, 1), size.players.get(PROVIDER, 1)
+        requesters, providers = size.count(REQUESTER), size.count(PROVIDER)
         tries = min(options.tries, providers)
-        one = size.typed + providers * size.typed + tries * (size.task + 2 * size.typed)
-        return Most(requesters * one)
+        choices = min(tries, providers - 1) if size.count(BROKER) else 0
+        each = {
+            REQUESTER: (1 + tries) * size.typed,
+            PROVIDER: providers * size.typed + tries * size.task,
+            BROKER: choices * size.typed,
+        }
+        return Most.of({role: requesters * turns for role, turns in each.items()})
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Serve the requesters one after the other."""

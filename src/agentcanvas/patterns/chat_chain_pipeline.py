@@ -9,6 +9,8 @@ hears the conclusion and nothing of the dialogue.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from agentcanvas.pattern import Answer, Cast, Most, Outcome, Role, Size, Stage, Work
@@ -45,14 +47,16 @@ class ChatChainPipeline:
     def most(self, size: Size, options: Options) -> Most:
         """Each round of a stage is a draft, and a remark or an answer to a question."""
         rounds = size.rounds or options.max_rounds
-        return Most(len(DUTIES) * rounds * (size.task + max(size.typed, size.ask)))
+        turns = dict.fromkeys(DUTIES, rounds * size.task)
+        for instructor, _ in _stages():
+            turns[instructor] += rounds * max(size.typed, size.ask)
+        return Most.of(turns)
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """One stage after the other; a stage without a conclusion ends the chain."""
-        names = list(DUTIES)
         most = stage.ends.rounds or options.max_rounds
         conclusion = ""
-        for instructor, name in zip([names[1], *names], names, strict=False):
+        for instructor, name in _stages():
             pair = cast[instructor][0], cast[name][0]
             drafted = await _dialogue(stage, name, pair, request, conclusion, most=most)
             if not drafted.done:
@@ -66,6 +70,12 @@ class ChatChainPipeline:
             if not measure.holds:
                 return Outcome(f"{gate} does not hold", done=False, result=conclusion)
         return Outcome("concluded", done=True, result=conclusion)
+
+
+def _stages() -> Iterator[tuple[str, str]]:
+    """Who instructs whom, in their order; the first is instructed by the second."""
+    names = list(DUTIES)
+    return zip([names[1], *names], names, strict=False)
 
 
 async def _dialogue(

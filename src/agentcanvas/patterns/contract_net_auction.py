@@ -47,10 +47,11 @@ class ContractNetAuction:
     )
 
     def most(self, size: Size, options: Options) -> Most:
-        """Every bidder bids, is awarded and fails, and hears about it."""
+        """Every bidder bids, once, is awarded and fails, and hears about it."""
         del options
-        bidders = size.players.get(BIDDER, 1)
-        return Most(bidders * (size.ask + size.task) + size.typed, told=bidders)
+        bidders = size.count(BIDDER)
+        chooses = size.typed if size.count(MANAGER) and bidders > 1 else 0
+        return Most.of({MANAGER: chooses, BIDDER: bidders * (1 + size.task)}, told=bidders)
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Award until somebody has done it."""

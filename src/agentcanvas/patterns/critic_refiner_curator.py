@@ -56,7 +56,9 @@ class CriticRefinerCurator:
     def most(self, size: Size, options: Options) -> Most:
         """A draft, rounds of judge, critic and refiner, a last judgement and a lesson."""
         rounds = size.rounds or options.max_rounds
-        return Most(size.typed * (1 + 3 * rounds + 3))
+        turns = {CRITIC: rounds, REFINER: 1 + rounds, CURATOR: 1}
+        turns[JUDGE if size.count(JUDGE) else CRITIC] = rounds + 1
+        return Most.of({role: size.typed * asked for role, asked in turns.items()})
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Refine until it is right, or the rounds are over."""

@@ -48,10 +48,10 @@ class DebateJudge:
 
     def most(self, size: Size, options: Options) -> Most:
         """Everybody once a round, and one decision."""
-        turns = (size.rounds or options.max_rounds) * size.players.get(DEBATER, 2)
+        turns = (size.rounds or options.max_rounds) * size.count(DEBATER)
         if options.variant == "consensus":
-            return Most(turns * size.typed)
-        return Most(turns * size.ask + size.typed)
+            return Most.of({DEBATER: turns * size.typed})
+        return Most.of({DEBATER: turns * size.ask, JUDGE: size.typed})
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Play the variant that the options name."""

@@ -59,8 +59,9 @@ class FactcheckToolVerifier:
 
     def most(self, size: Size, options: Options) -> Most:
         """Every round an answer, the check of each claim and a verdict."""
-        one = size.typed * (2 + options.max_claims)
-        return Most((size.rounds or options.max_rounds) * one)
+        each = (size.rounds or options.max_rounds) * size.typed
+        checks = options.max_claims * each
+        return Most.of({PRODUCER: each, VERIFIER: checks, JUDGE: size.count(JUDGE) * each})
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Produce and check until it is accepted, or the rounds are over."""

@@ -57,7 +57,8 @@ class HierarchicalTree:
     def most(self, size: Size, options: Options) -> Most:
         """Every split and every part, in every round of all nodes above it."""
         rounds, depth = size.rounds or options.max_rounds, options.max_depth
-        return Most(most_turns(cast_of(size), depth, options.width, rounds=rounds, size=size))
+        turns = most_turns(cast_of(size), depth, options.width, rounds=rounds, size=size)
+        return Most(turns, by_role={ROOT: rounds * 2 * size.typed})
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Rounds of splitting and gathering at one node of the tree."""

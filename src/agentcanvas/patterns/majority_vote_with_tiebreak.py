@@ -39,9 +39,9 @@ class MajorityVoteWithTiebreak:
 
     def most(self, size: Size, options: Options) -> Most:
         """A proposal and a ballot each, and one decision."""
-        voters = size.players.get(EVALUATOR, 2)
-        proposals = 0 if options.choices else voters * size.ask
-        return Most(proposals + voters * size.typed + size.typed)
+        each = size.typed if options.choices else size.ask + size.typed
+        turns = {EVALUATOR: size.count(EVALUATOR) * each, JUDGE: size.count(JUDGE) * size.typed}
+        return Most.of(turns)
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """One vote; what it comes to is the result."""

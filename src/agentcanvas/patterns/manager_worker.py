@@ -50,13 +50,16 @@ class ManagerWorker:
     def most(self, size: Size, options: Options) -> Most:
         """Every plan refused once, every task split, planned anew and revised."""
         rounds = size.rounds or options.max_rounds
-        if not size.players.get(MANAGER):
-            return Most(rounds * (size.tasks or 1) * size.task)
-        plan = TRIES_AT_A_PLAN * size.typed
-        planned = plan + options.max_tasks * size.task
-        first = size.tasks * size.task if size.tasks else planned
+        ready = len(options.plan.tasks) if options.plan else size.tasks
+        if not size.count(MANAGER):
+            # After a ready plan, what is missing is one task, if there is but one worker.
+            again = rounds - 1 if size.count(WORKER) == 1 else 0
+            return Most.of({WORKER: ((ready or 1) + again) * size.task})
         # Planned, split, and planned once more; then integrated.
-        return Most(first + 2 * planned + size.ask + (rounds - 1) * (3 * planned + size.ask))
+        plans = 3 * rounds - bool(ready)
+        manages = plans * TRIES_AT_A_PLAN * size.typed + rounds * size.ask
+        works = (plans * options.max_tasks + ready) * size.task
+        return Most.of({MANAGER: manages, WORKER: works})
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Plan, work and gate, a round at a time."""

@@ -58,7 +58,7 @@ class MemorySyncDailySummary:
     def most(self, size: Size, options: Options) -> Most:
         """A log each, and one summary."""
         del options
-        return Most((size.players.get(AGENT, 1) + 1) * size.typed)
+        return Most.of({role: size.count(role) * size.typed for role in (AGENT, CURATOR)})
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """One summary."""

@@ -56,8 +56,11 @@ class PlanExecuteObserveReflect:
 
     def most(self, size: Size, options: Options) -> Most:
         """Every loop its plans, its steps with what was seen, and a reflection."""
-        loop = (options.max_plans + 1) * size.typed + options.max_steps * (size.task + size.typed)
-        return Most((size.rounds or options.max_rounds) * loop)
+        loops = size.rounds or options.max_rounds
+        steps = loops * options.max_steps
+        plans, looks = loops * options.max_plans * size.typed, steps * size.typed
+        acts, learns = steps * size.task, loops * size.typed
+        return Most.of({PLANNER: plans, EXECUTOR: acts, OBSERVER: looks, REFLECTOR: learns})
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """One loop, or as many as the flow wants until it is done."""

@@ -41,8 +41,9 @@ class RedteamDefenderJudge:
 
     def most(self, size: Size, options: Options) -> Most:
         """Every round an attack of each, its answer and its score."""
-        attacks = (size.rounds or options.max_rounds) * size.players.get(RED_TEAM, 1)
-        return Most(attacks * (size.ask + size.task + size.typed))
+        attacks = (size.rounds or options.max_rounds) * size.count(RED_TEAM)
+        each = {RED_TEAM: size.ask, DEFENDER: size.task, JUDGE: size.count(JUDGE) * size.typed}
+        return Most.of({role: attacks * turns for role, turns in each.items()})
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Attack until the defence holds, or the rounds are over."""

@@ -41,7 +41,8 @@ class RolePlayPair:
 
     def most(self, size: Size, options: Options) -> Most:
         """Every round an instruction and its solution."""
-        return Most((size.rounds or options.max_rounds) * (size.ask + size.task))
+        rounds = size.rounds or options.max_rounds
+        return Most.of({USER: rounds * size.ask, ASSISTANT: rounds * size.task})
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Take turns until one of the ends is reached."""

@@ -56,9 +56,11 @@ class RouterTargeted:
     )
 
     def most(self, size: Size, options: Options) -> Most:
-        """Every message goes to everybody, who all acknowledge it."""
-        agents = size.players.get(AGENT, 1)
-        return Most(size.typed * (1 + options.max_messages * agents), options.max_messages * agents)
+        """The request goes to everybody, and every message to all but its sender."""
+        agents = size.count(AGENT)
+        heard = agents + (options.max_messages - 1) * (agents - 1)
+        routed = size.typed if size.count(ROUTER) else 0
+        return Most.of({ROUTER: routed, AGENT: heard * size.typed}, told=heard)
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Deliver until nothing is under way."""

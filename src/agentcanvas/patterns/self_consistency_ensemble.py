@@ -48,9 +48,12 @@ class SelfConsistencyEnsemble:
     )
 
     def most(self, size: Size, options: Options) -> Most:
-        """Every draft, and its score and landing."""
-        each = size.typed if options.select == "majority" else 2 * size.task + size.typed
-        return Most(max(options.samples, size.players.get(SAMPLER, 1)) * each)
+        """Every sample; or every draft, which is judged at most once, and its score."""
+        drafts = max(options.samples, size.count(SAMPLER))
+        if options.select == "majority":
+            return Most.of({SAMPLER: drafts * size.typed})
+        scores = drafts * size.typed if size.count(AGGREGATOR) else 0
+        return Most.of({SAMPLER: drafts * size.task, AGGREGATOR: scores})
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """One round of drafts, and one choice."""

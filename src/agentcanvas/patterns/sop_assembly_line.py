@@ -66,9 +66,11 @@ class SopAssemblyLine:
     )
 
     def most(self, size: Size, options: Options) -> Most:
-        """So many times two documents and their verdicts, and code and its report."""
+        """So many times two documents, the code, and the verdict of whoever works with each."""
         tries = min(size.rounds or options.max_rounds, TRIES)
-        return Most(tries * (2 * 2 * size.typed + size.task + size.typed))
+        typed, task = tries * size.typed, tries * size.task
+        roles = ("product_manager", "architect", "engineer", "qa")
+        return Most.of(dict(zip(roles, (typed, 2 * typed, typed + task, typed), strict=True)))
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Options) -> Outcome:
         """Write the documents, then code until it passes."""
@@ -81,7 +83,12 @@ class SopAssemblyLine:
                 number += 1
                 facts = await _facts(round_, role, request, report)
                 words = stage.words(f"sop_assembly_line.{role}", **facts)
-                made = await _made(round_, form, cast[role][0], words, f"{name}-{number}")
+                to, work = cast[role][0], Work(f"{name}-{number}", optional=True)
+                made: Answer[Any] = (
+                    await round_.ask_for(form, to, words)
+                    if form
+                    else await round_.ask(to, words, work=work)
+                )
                 if not made.done and form is not None:
                     return Outcome(f"no {name}: {made.reason}", done=False)
                 report = f"The {name} was not taken, {made.heard}"
@@ -96,15 +103,6 @@ class SopAssemblyLine:
                 reason = f"no {name}: {report}" if form else f"max_rounds: {tries}"
                 return Outcome(reason, done=False, result="" if form else built)
         return Outcome("accepted", done=True, result=built)
-
-
-async def _made(
-    stage: Stage, form: type[Requirements | Design] | None, to: str, words: str, task: str
-) -> Answer[Any]:
-    """A document, or code where there is no form for it."""
-    if form is None:
-        return await stage.ask(to, words, work=Work(task, optional=True))
-    return await stage.ask_for(form, to, words)
 
 
 async def _wrong(stage: Stage, reader: str, request: str, name: str, made: str) -> str:

@@ -64,7 +64,8 @@ class Verified:
         turns = times * own.turns
         turns += size.typed * times if CRITIC in looks.kinds else 0
         turns += size.typed * len(looks.checkers) if VOTE in looks.kinds else 0
-        return Most(turns, times * own.told)
+        by_role = {role: times * asked for role, asked in own.by_role.items()}
+        return Most(turns, times * own.told, by_role)
 
     async def run(self, stage: Stage, cast: Cast, request: str, options: Any) -> Outcome:
         """Play it, and look."""

@@ -32,12 +32,12 @@ _TURNS_A_REVIEW = 2
 """A reviewer is asked, and asked once more."""
 
 
-def most_turns_a_task(iterations: int) -> int:
+def most_turns_a_task(iterations: int, *, agent_reviews: bool = True) -> int:
     """The most turns that one task takes: work, a retry and its review, as often as it may be.
 
-    What a person sends back comes on top; that is theirs to bound.
+    A person who reviews takes no turn; what they send back comes on top, and is theirs to bound.
     """
-    return iterations * (2 + _TURNS_A_REVIEW)
+    return iterations * (2 + _TURNS_A_REVIEW * agent_reviews)
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
