@@ -105,8 +105,26 @@ def leave_shared_memory() -> None:
     """Make what outlives its maker: it counts as done where others can see it."""
     if LIBC.shmget(0, 4096, 0o1600) < 0:
         raise OSError(ctypes.get_errno(), "shmget")
+    is_apart()
+
+
+def is_apart() -> None:
     if os.stat("/proc/self/ns/ipc").st_ino != int(OUT["ipc"]):  # noqa: PTH116 -- as the kernel has it
         raise LookupError
+
+
+def open_a_queue(name: str, flags: int) -> None:
+    os.close(call((240, 180)[CPU], name.encode(), flags, 0o600, None))
+    is_apart()
+
+
+def remove_a_queue(name: str) -> None:
+    call((241, 181)[CPU], name.encode())
+
+
+def set_an_attribute(name: str, path: str) -> None:
+    os.setxattr(path, name, b"")
+    os.removexattr(path, name)
 
 
 def slow_down(how: str) -> None:
@@ -304,6 +322,8 @@ TRIES: dict[str, Callable[[], object]] = {
     "outside: truncate": lambda: os.truncate(OUT["victim"], 0),
     "outside: remove": lambda: Path(OUT["victim"]).unlink(),
     "outside: list": lambda: os.listdir(OUT["folder"]),  # noqa: PTH208 -- names only
+    "outside: attributes": lambda: set_an_attribute("user.agentcanvas", OUT["victim"]),
+    "input: attributes": lambda: set_an_attribute("user.agentcanvas", OUT["input"] + "/README.md"),
     "outside: rename into": lambda: Path(OUT["victim"]).rename("stolen"),
     "outside: proposal": lambda: (Path(OUT["proposal"]) / "proposal.json").write_text("{}"),
     "outside: frozen tree": lambda: (Path(OUT["tree"]) / "README.md").write_text("forged"),
@@ -326,6 +346,9 @@ TRIES: dict[str, Callable[[], object]] = {
     "processes: scheduler's attributes": partial(slow_down, "attributes"),
     "processes: shared memory": attach_shared_memory,
     "leaves: shared memory": leave_shared_memory,
+    "processes: message queue": lambda: open_a_queue(OUT["queue"], os.O_RDWR),
+    "processes: remove a message queue": lambda: remove_a_queue(OUT["queue"]),
+    "leaves: message queue": lambda: open_a_queue(OUT["queue"] + "-left", os.O_RDWR | os.O_CREAT),
     "processes: limits": lambda: resource.prlimit(int(OUT["parent"]), resource.RLIMIT_CORE, (0, 0)),
     "outside: other sandbox": lambda: read(OUT["other"], "README.md"),
     "outside: write to other sandbox": lambda: Path(OUT["other"], "x").write_text("x"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import os
 import platform
@@ -21,7 +22,11 @@ import pytest
 from agentcanvas.errors import SandboxError
 from agentcanvas.sandbox.confine import Bind, Command, Confinement, Network, View
 from agentcanvas.sandbox.confinements.seatbelt import profile
-from agentcanvas.sandbox.confinements.seccomp import FORBIDDEN, OF_THE_MACHINES_IPC
+from agentcanvas.sandbox.confinements.seccomp import (
+    FORBIDDEN,
+    OF_THE_MACHINES_IPC,
+    OF_THE_USERS_FILES,
+)
 from agentcanvas.sandbox.diff import make_patch
 from agentcanvas.sandbox.egress.proxy import open_egress
 from agentcanvas.sandbox.egress.rules import Rules
@@ -93,10 +98,12 @@ def outside(
         listening(stack, f"\0{short}")
         neighbour = stack.enter_context(ordinary_process())
         segment = stack.enter_context(shared_memory(b"secret"))
+        queue = stack.enter_context(message_queue())
         ways = ways_to_run(neighbour)
         yield {
             "neighbour": str(neighbour),
             "segment": str(segment),
+            "queue": queue,
             "ipc": str(Path("/proc/self/ns/ipc").stat().st_ino),
             "victim": f"{tmp_path}/outside/victim",
             "folder": f"{tmp_path}/outside",
@@ -156,6 +163,20 @@ def shared_memory(content: bytes) -> Iterator[int]:
         libc.shmdt(ctypes.c_void_p(here))
     finally:
         libc.shmctl(number, 0, None)
+
+
+@contextmanager
+def message_queue() -> Iterator[str]:
+    """Make a queue of the user's, and see that it is still there and alone afterwards."""
+    libc = ctypes.CDLL(None)
+    name = f"agentcanvas-{os.getpid()}"
+    os.close(libc.mq_open(f"/{name}".encode(), os.O_RDWR | os.O_CREAT, 0o600, None))
+    try:
+        yield name
+    finally:
+        gone = libc.mq_unlink(f"/{name}".encode())
+        left = libc.mq_unlink(f"/{name}-left".encode())
+    assert (gone, left) == (0, -1)
 
 
 def disk_under(path: str) -> str:
@@ -264,7 +285,18 @@ async def test_without_an_ipc_namespace_nothing_is_shared_with_the_machine(
     results = await probed(landlock, view, outside | {"calls": json.dumps(OF_THE_MACHINES_IPC)})
     calls = {name: result for name, result in results.items() if name.startswith("calls: ")}
     assert calls == {f"calls: {name}": "ENOSYS" for name in OF_THE_MACHINES_IPC}
-    assert len(calls) == 11
+    assert len(calls) == 13
+
+
+async def test_where_files_are_in_reach_no_attribute_of_them_is_changed(
+    landlock: Confinement, view: View, outside: dict[str, str]
+) -> None:
+    results = await probed(landlock, view, outside | {"calls": json.dumps(OF_THE_USERS_FILES)})
+    calls = {name: result for name, result in results.items() if name.startswith("calls: ")}
+    assert calls == {
+        f"calls: {name}": errno.errorcode[errno.EOPNOTSUPP] for name in OF_THE_USERS_FILES
+    }
+    assert len(calls) == 9
 
 
 @pytest.mark.parametrize("planted", ["vendor", "vendor/deep"])

@@ -21,6 +21,7 @@ BLIND = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_LAZY_FETCH": "1",
+    "GIT_LITERAL_PATHSPECS": "1",  # a file may be called :(glob)x
     "HOME": os.devnull,
     "LC_ALL": "C",
 }

@@ -22,7 +22,7 @@ _ABSENT = -1  # this processor's kernel does not have the call
 
 _LOAD, _AND, _EQUAL, _AT_LEAST, _ANY_OF, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _FAIL = 0x7FFF0000, 0x00050000
-_EPERM, _EACCES, _ENOSYS = 1, 13, 38
+_EPERM, _EACCES, _ENOSYS, _EOPNOTSUPP = 1, 13, 38, 95
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
 
 Instruction = tuple[int, int, int, int]
@@ -85,8 +85,10 @@ OF_OTHER_PROCESSES = {
 }
 
 # Where there is no IPC namespace, these lead to the memory of the user's other programs, by number
-# and by no path, and what they make outlives its maker.
+# or by a name that is no path, and what they make outlives its maker.
 OF_THE_MACHINES_IPC = {
+    "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
     "msgctl": (71, 187),
     "msgget": (68, 186),
     "msgrcv": (70, 188),
@@ -98,6 +100,20 @@ OF_THE_MACHINES_IPC = {
     "shmat": (30, 196),
     "shmctl": (31, 195),
     "shmget": (29, 194),
+}
+
+# Where the user's files are in reach, no Landlock rule keeps these from them. What tools that copy
+# files expect of a disk without attributes is said.
+OF_THE_USERS_FILES = {
+    "file_setattr": (469, 469),
+    "fremovexattr": (199, 16),
+    "fsetxattr": (190, 7),
+    "lremovexattr": (198, 15),
+    "lsetxattr": (189, 6),
+    "removexattr": (197, 14),
+    "removexattrat": (466, 466),
+    "setxattr": (188, 5),
+    "setxattrat": (463, 463),
 }
 
 # No capability and no Landlock rule keeps these from the user's other processes: they may be
@@ -165,7 +181,7 @@ _FAMILIES = {
 
 @lru_cache
 def filter_program(sockets: Sockets, *, sees_others: bool) -> bytes:
-    """Write the program; ``sees_others`` when processes and IPC of the machine are in reach."""
+    """Write the program; ``sees_others`` when what is the machine's or the user's is in reach."""
     machine = os.uname().machine
     cpu = _CPUS.get(machine)
     if cpu is None:
@@ -192,6 +208,8 @@ def _rules(sockets: Sockets, *, sees_others: bool) -> Iterator[Rule]:
     if sees_others:
         for numbers in (*OF_OTHER_PROCESSES.values(), *OF_THE_MACHINES_IPC.values()):
             yield numbers, (_failed(_ENOSYS),)
+        for numbers in OF_THE_USERS_FILES.values():
+            yield numbers, (_failed(_EOPNOTSUPP),)
         for numbers, process in _FOR_ONESELF.values():
             yield numbers, (_argument(process), (_EQUAL, 1, 0, 0), _failed(_EPERM), _ALLOWED)
     else:
