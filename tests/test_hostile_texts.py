@@ -24,8 +24,10 @@ from agentcanvas.patterns.role_play_pair import _role
 from agentcanvas.proposals.counts import TAIL, count_tests
 from agentcanvas.proposals.secrets import secrets_in, without_secrets
 from agentcanvas.proposals.verdict import read_verdict
+from agentcanvas.sandbox.globs import within
 
 LONG = 200_000
+GLOBS = ("*a" * 40 + "*b", "**/*a*/" * 20, "{{a*,*}}" * 20)
 HEADER = b"diff --git a/a b/a\\n--- a/a\\n+++ b/a\\n@@ -0,0 +1 @@\\n+"
 READERS = {{
     "count_tests": (count_tests, TAIL),
@@ -39,6 +41,7 @@ READERS = {{
     "why": (why, LONG),
     "reset_ms": (lambda text: reset_ms(text, 1_795_000_000_000), LONG),
     "role": (_role, LONG),
+    "within": (lambda text: within(text, GLOBS), LONG),
 }}
 BEGINNINGS = ("", "Tests: ", "try again in ")
 PIECES = ("\\n", "\\n ", " ", "0", "a", "-", "`", "{{", "1 a ", "password=a", "<", "```\\n")
@@ -62,6 +65,7 @@ for beginning in BEGINNINGS:
         "why",
         "reset_ms",
         "role",
+        "within",
     ],
 )
 def test_a_long_hostile_text_does_not_hold_the_engine_up(reader: str) -> None:

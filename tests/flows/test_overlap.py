@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentcanvas.flows.overlap import overlap
-from agentcanvas.proposals.scope import within
+from agentcanvas.sandbox.globs import within
 
 PIECES = st.sampled_from(["a", "b", "ab", "*", "**", "?", "{a,b}", "a*", "*b", "[a]", "a.{b,c}"])
 GLOBS = st.lists(PIECES, min_size=1, max_size=4).map("/".join)
@@ -33,6 +33,11 @@ PATHS = st.lists(st.sampled_from(["a", "b", "ab", "aab", "[a]", "a.b"]), min_siz
 def test_scopes_meet_or_stay_apart(one: str, other: str, *, expected: bool) -> None:
     assert overlap(one, other) is expected
     assert overlap(other, one) is expected
+
+
+def test_more_choices_than_anybody_could_look_at_may_meet() -> None:
+    assert overlap("{a,b}" * 60, "x")
+    assert overlap("x", "{%s}" % ",".join(map(str, range(1000))))
 
 
 @given(GLOBS, GLOBS, PATHS.map("/".join))

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from agentcanvas.proposals.policy import BreachKind, Policy, files_as_folders, fold, link_breach
-from agentcanvas.proposals.scope import within
+from agentcanvas.sandbox.globs import within
 
 pytestmark = pytest.mark.req("S6", "S8")
 

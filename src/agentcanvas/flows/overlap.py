@@ -34,11 +34,16 @@ def overlap(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=512)
 def _choices(glob: str) -> tuple[str, ...]:
-    found = _BRACES.search(glob)
-    if not found:
-        return (glob.removeprefix("./").rstrip("/"),)
-    made = [glob[: found.start()] + c + glob[found.end() :] for c in found[1].split(",")]
-    return tuple(glob for each in made[:_MOST_CHOICES] for glob in _choices(each))
+    """The patterns without braces that one stands for, or more than are looked at."""
+    waiting, plain = [glob], []
+    while waiting and len(waiting) + len(plain) <= _MOST_CHOICES:
+        each = waiting.pop()
+        if found := _BRACES.search(each):
+            before, behind = each[: found.start()], each[found.end() :]
+            waiting += [before + choice + behind for choice in found[1].split(",")]
+        else:
+            plain.append(each.removeprefix("./").rstrip("/"))
+    return (*plain, *waiting)
 
 
 @lru_cache(maxsize=512)

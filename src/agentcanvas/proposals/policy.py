@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from agentcanvas.proposals.scope import within
+from agentcanvas.sandbox.globs import within
 from agentcanvas.sandbox.selection import HUGE
 
 if TYPE_CHECKING:

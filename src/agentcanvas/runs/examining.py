@@ -18,7 +18,6 @@ from agentcanvas.proposals.checks import Evidence
 from agentcanvas.proposals.choosing import Derived, derive, rest_of
 from agentcanvas.proposals.model import FileChoice, brief
 from agentcanvas.proposals.policy import Breach, BreachKind, Policy
-from agentcanvas.proposals.scope import within
 from agentcanvas.proposals.secrets import secrets_in
 from agentcanvas.proposals.self_running import self_running
 from agentcanvas.proposals.shelf import ProposalFolder
@@ -31,6 +30,7 @@ from agentcanvas.runs.evidence import Examiner
 from agentcanvas.runs.shelf import Evident
 from agentcanvas.runs.verdicts import Dossier
 from agentcanvas.sandbox.generation import Generation
+from agentcanvas.sandbox.globs import within
 
 
 class _Renewed(Struct, frozen=True):

@@ -1,8 +1,12 @@
-"""Globs over workspace-relative paths, for choosing files.
+"""Globs over workspace-relative paths: which files are chosen, and which a task may touch (S8).
 
 ``*`` and ``?`` stay inside one folder, ``**`` crosses folders, ``{a,b}`` is either, and a pattern
-that ends in a plain name also covers everything below it. Square brackets are literal. It is the
-language in which a flow states its scope, here over bytes: a file name need not be text.
+that ends in a plain name (``src/api`` or ``src/api/``) also covers everything below it. ``*.py`` is
+the root's own files only: a pattern never means more than it says. Square brackets are literal, for
+many a web framework has them in its file names.
+
+A path is read once from its beginning to its end, whatever the pattern: patterns come from plans
+and names from workers, and a regular expression would try every way in which the two can meet.
 """
 
 from __future__ import annotations
@@ -16,10 +20,12 @@ from agentcanvas.errors import PathRefused
 from agentcanvas.sandbox.paths import shown, workspace_relative
 
 _TOKEN = re.compile(
-    rb"(?P<deep>(?:\*\*/)+)|(?P<all>\*\*+)|(?P<star>\*)|(?P<one>\?)|(?P<either>\{[^{}]*,[^{}]*\})"
+    r"(?P<deep>(?:\*\*/)+)|(?P<all>\*\*+)|(?P<star>\*)|(?P<one>\?)|(?P<either>\{[^{}]*,[^{}]*\})"
 )
-_MEANING = {"deep": rb"(?:.*/)?", "all": rb".*", "star": rb"[^/]*", "one": rb"[^/]"}
+_BINARY_TOKEN = re.compile(_TOKEN.pattern.encode())
 _LONGEST = 1000
+_MOST_KNOWN = 10_000
+_ANY, _INSIDE = "any", "inside"  # longer than the one character that others read
 
 
 def checked_glob(glob: str | bytes) -> bytes:
@@ -31,37 +37,123 @@ def checked_glob(glob: str | bytes) -> bytes:
 
 def is_plain(glob: bytes) -> bool:
     """Tell a name from a pattern."""
-    return _TOKEN.search(glob) is None
+    return _BINARY_TOKEN.search(glob) is None
 
 
 def fixed_part(glob: bytes) -> bytes:
     """Give the folder below which everything lies that the pattern can cover; empty for the top."""
-    token = _TOKEN.search(glob)
+    token = _BINARY_TOKEN.search(glob)
     return glob if token is None else glob[: token.start()].rpartition(b"/")[0]
 
 
 def covered(path: bytes, globs: Iterable[bytes]) -> bool:
+    """Tell whether at least one pattern covers the path; a file name need not be text."""
+    return within(os.fsdecode(path), map(os.fsdecode, globs))
+
+
+def within(path: str, globs: Iterable[str]) -> bool:
     """Tell whether at least one pattern covers the path."""
-    return any(_compiled(glob).fullmatch(path) is not None for glob in globs)
+    return any(_machine(glob).accepts(path) for glob in globs)
+
+
+class _Machine:
+    """A pattern as places with steps between them, and what is known so far of walking them."""
+
+    def __init__(self, glob: str) -> None:
+        glob = glob.removeprefix("./").rstrip("/")
+        self._reads: list[tuple[str, int] | None] = []
+        self._silent: list[list[int]] = []
+        self._known: dict[frozenset[int], _Places] = {}
+        self._add(glob)
+        if _TOKEN.search(glob.rpartition("/")[2]) is None:  # it names a folder, perhaps
+            here = len(self._reads)
+            self._place(("/", here + 1), here + 2)
+            self._place((_ANY, here + 1), here + 2)
+        self._goal = self._place()
+
+    def accepts(self, path: str) -> bool:
+        """Follow all the ways at once."""
+        places = self._reached({0})
+        for char in path:
+            places = places[char]
+        return self._goal in places.all
+
+    def _place(self, reads: tuple[str, int] | None = None, *silent: int) -> int:
+        """Add a place, with the step that reads a character and those that read nothing."""
+        self._reads.append(reads)
+        self._silent.append([*silent])
+        return len(self._reads) - 1
+
+    def _add(self, glob: str) -> None:
+        """Add places for a pattern; the one after the last of them is where it is fulfilled."""
+        end = 0
+        for token in _TOKEN.finditer(glob):
+            self._add_letters(glob[end : token.start()])
+            self._add_token(token)
+            end = token.end()
+        self._add_letters(glob[end:])
+
+    def _add_letters(self, letters: str) -> None:
+        for letter in letters:
+            self._place((letter, len(self._reads) + 1))
+
+    def _add_token(self, token: re.Match[str]) -> None:
+        here = len(self._reads)
+        match token.lastgroup:
+            case "deep":  # nothing, or anything up to a slash
+                self._place(None, here + 1, here + 3)
+                self._place((_ANY, here + 1), here + 2)
+                self._place(("/", here + 3))
+            case "all":
+                self._place((_ANY, here), here + 1)
+            case "star":
+                self._place((_INSIDE, here), here + 1)
+            case "one":
+                self._place((_INSIDE, here + 1))
+            case _:
+                self._add_choices(token[0][1:-1].split(","))
+
+    def _add_choices(self, choices: Iterable[str]) -> None:
+        fork, ends = self._place(), []
+        for choice in choices:
+            self._silent[fork].append(len(self._reads))
+            self._add(choice)
+            ends.append(self._place())
+        for end in ends:
+            self._silent[end].append(len(self._reads))
+
+    def following(self, places: frozenset[int], char: str) -> _Places:
+        """Where one may be after one more character."""
+        fit = {char, _ANY} if char == "/" else {char, _ANY, _INSIDE}
+        steps = (step for place in places if (step := self._reads[place]))
+        return self._reached({to for reads, to in steps if reads in fit})
+
+    def _reached(self, places: set[int]) -> _Places:
+        """Add where one comes without reading."""
+        waiting = [*places]
+        while waiting:
+            fresh = set(self._silent[waiting.pop()]) - places
+            places |= fresh
+            waiting += fresh
+        key = frozenset(places)
+        if len(self._known) > _MOST_KNOWN:  # names made for it could fill the memory
+            self._known = {}
+        return self._known.setdefault(key, _Places(self, key))
+
+
+class _Places(dict[str, "_Places"]):
+    """Where one may be in a pattern; the next places by character, found when first asked for."""
+
+    def __init__(self, machine: _Machine, places: frozenset[int]) -> None:
+        super().__init__()
+        self._machine = machine
+        self.all = places
+
+    def __missing__(self, char: str) -> _Places:
+        following = self[char] = self._machine.following(self.all, char)
+        return following
 
 
 @lru_cache(maxsize=512)
-def _compiled(glob: bytes) -> re.Pattern[bytes]:
-    names_folder = _TOKEN.search(glob.rpartition(b"/")[2]) is None
-    return re.compile(_regex(glob) + (rb"(?:/.*)?" if names_folder else b""), re.DOTALL)
-
-
-def _regex(glob: bytes) -> bytes:
-    regex, end = b"", 0
-    for token in _TOKEN.finditer(glob):
-        regex += re.escape(glob[end : token.start()]) + _translate(token)
-        end = token.end()
-    return regex + re.escape(glob[end:])
-
-
-def _translate(token: re.Match[bytes]) -> bytes:
-    kind = token.lastgroup
-    if kind == "either":
-        return b"(?:" + b"|".join(_regex(choice) for choice in token[0][1:-1].split(b",")) + b")"
-    assert kind is not None
-    return _MEANING[kind]
+def _machine(glob: str) -> _Machine:
+    return _Machine(glob)
