@@ -14,6 +14,7 @@ import pytest
 
 from agentcanvas.errors import SandboxError, Unpatchable
 from agentcanvas.sandbox import diff
+from agentcanvas.sandbox import git as git_here
 from agentcanvas.sandbox.changes import Change, Status
 from agentcanvas.sandbox.diff import make_patch
 from agentcanvas.sandbox.generation import Generation, take_generation
@@ -235,6 +236,26 @@ async def test_new_files_that_are_ignored_are_left_out_and_counted(workspace: Pa
     patch = await make_patch(sandbox)
     assert [c.path for c in patch.changes] == [b"c.tmp", b"src/.gitignore", b"src/kept.tmp"]
     assert patch.notes == ("4 new files are left out: ignored by a .gitignore",)
+
+
+async def test_names_that_git_takes_for_instructions_are_names(workspace: Path) -> None:
+    sandbox = await sandbox_on(workspace)
+    names = [":(glob)a", ":!README.md", ":/x", ":(exclude)*.txt", ":x", "*", "-z", "[a]"]
+    write(sandbox.work_dir, {**dict.fromkeys(names, "x"), ":/x.log": "x", ":(top)b.log": "x"})
+    patch = await make_patch(sandbox)
+    assert [c.path for c in patch.changes] == sorted(name.encode() for name in names)
+    assert patch.notes == ("2 new files are left out: ignored by a .gitignore",)
+
+
+async def test_rules_that_keep_git_busy_for_ever_are_named(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox = await sandbox_on(workspace)
+    write(sandbox.work_dir, {".gitignore": "/" + "**/a/" * 14 + "b\n", "a/" * 100 + "c": "x"})
+    monkeypatch.setattr(git_here, "DEADLINE_OF_RULES_S", 0.3)
+    with pytest.raises(Unpatchable, match=r"The \.gitignore files take more than 0\.3 s"):
+        await make_patch(sandbox)
+    assert not list(sandbox.paths.root.glob("diff-*"))
 
 
 async def test_an_ignored_file_of_the_base_is_compared(workspace: Path) -> None:

@@ -141,8 +141,10 @@ def _name_reasons(raw: bytes) -> Iterator[tuple[BreachKind, str]]:
         yield BreachKind.BAD_NAME, "holds a control character"
     if "\\" in path:
         yield BreachKind.BAD_NAME, "holds a backslash, a folder separator on some disks"
-    if any(part in {"", "."} or not fold(part) for part in parts):
+    if any(part in {"", "."} for part in parts):
         yield BreachKind.BAD_NAME, "has an empty part"
+    if not all(map(fold, parts)):
+        yield BreachKind.BAD_NAME, "has a part of which some disks leave nothing"
     if len(raw) > MAX_PATH or any(len(part.encode()) > MAX_NAME for part in parts):
         yield BreachKind.BAD_NAME, "is too long"
 

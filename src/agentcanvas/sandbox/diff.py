@@ -175,14 +175,7 @@ def _ignored(
         os.makedirs(os.path.dirname(copy), exist_ok=True)
         with open(copy, "wb") as file:
             file.write(_content(os.fsencode(sandbox.work_dir) + b"/" + path))
-    told = git.plumbing(
-        ["check-ignore", "--no-index", "--stdin", "-z"],
-        git_dir=scratch,
-        work_tree=tree,
-        stdin=b"\0".join(added) + b"\0",
-        fine=(0, 1),  # 1: none is ignored
-    )
-    return frozenset(told.split(b"\0")) - {b""}
+    return git.ignored(added, git_dir=scratch, rules=tree)
 
 
 def _is_rule_file(path: bytes, now: Manifest) -> bool:

@@ -196,14 +196,7 @@ def _ignored(tree: bytes, paths: list[bytes], now: Manifest, growing: Path) -> s
             source = Path(os.fsdecode(tree + b"/" + path))
             if source.is_file() and not source.is_symlink():
                 (copies / os.fsdecode(path)).write_bytes(source.read_bytes())
-        listing = git.plumbing(
-            ["check-ignore", "--no-index", "--stdin", "-z"],
-            git_dir=scratch,
-            work_tree=copies,
-            stdin=b"\0".join(asked) + b"\0",
-            fine=(0, 1),  # 1: none is ignored
-        )
-    return by_name | (set(listing.split(b"\0")) - {b""})
+        return by_name | git.ignored(asked, git_dir=scratch, rules=copies)
 
 
 def _roots(ignored: Iterable[bytes], other: set[bytes], seen: Manifest) -> list[bytes]:
