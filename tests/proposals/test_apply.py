@@ -340,6 +340,36 @@ async def test_a_file_that_changes_in_the_last_moment_is_kept(ready: Scene) -> N
     assert shot(ready.workspace) == before
 
 
+@pytest.mark.parametrize("step", ["backup:0", "contents", "move:0"])
+@pytest.mark.parametrize("what", ["link", "file", "pipe", "nothing"])
+async def test_a_folder_that_makes_room_for_something_else_meanwhile_is_a_conflict(
+    ready: Scene, tmp_path: Path, step: str, what: str
+) -> None:
+    folder, outside = ready.workspace / "gone/deep", tmp_path / "outside"
+    write_files(outside, {"old.txt": "precious\n"})
+
+    def replace(name: str) -> None:
+        if name != step:
+            return
+        folder.rename(tmp_path / "moved")
+        if what == "link":
+            folder.symlink_to(outside)
+        elif what == "file":
+            folder.write_text("mine\n")
+        elif what == "pipe":
+            os.mkfifo(folder)
+
+    with pytest.raises(ApplyConflict, match=r"gone/deep/old\.txt was changed while"):
+        await Landing(ready.workspace, step=replace).apply("p1", ready.patch, ready.base)
+    assert folder.is_symlink() is (what == "link")
+    assert shot(outside) == {"old.txt": ("file", b"precious\n")}
+    rest = {path for path in shot(ready.base) if not path.startswith("gone/")}
+    assert {k: v for k, v in tree_of(ready.workspace).items() if k in rest} == {
+        k: v for k, v in shot(ready.base).items() if k in rest
+    }
+    assert [path.name for path in (ready.workspace / ".agentcanvas/apply").iterdir()] == ["lock"]
+
+
 async def test_few_git_processes_even_with_edits_to_merge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -270,6 +270,26 @@ def test_a_read_only_folder_in_the_middle_undoes_the_rest(child: Child) -> None:
         assert shot(ready.workspace) == shot(ready.base)
 
 
+def test_an_emptied_folder_that_cannot_go_does_not_close_the_door(child: Child) -> None:
+    """The file is gone, as it should be; its folder stays, because the one above is closed."""
+    before: Files = {"closed/in/b.txt": "b\n", "z.txt": "z\n"}
+    after: Files = {"z.txt": "z\n"}
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        ready = scene(Path(place), before, after)
+        (Path(place) / "patch").write_bytes(ready.patch)
+        if os.getuid() == 0:
+            for path in (ready.workspace, *ready.workspace.rglob("*")):
+                os.chown(path, 65534, 65534)
+        (ready.workspace / "closed").chmod(0o555)
+        order = (ready.workspace, "p1", Path(place) / "patch", ready.base)
+        assert child("apply", *order, as_nobody=True)["error"] == ""
+        assert shot(ready.workspace) == shot(write_files(Path(place) / "after", after))
+        assert child("undo", ready.workspace, "p1", as_nobody=True)["error"] == ""
+        assert shot(ready.workspace) == shot(ready.base)
+        (ready.workspace / "closed").chmod(0o755)
+
+
 def crash_before_the_end(bench: Bench, child: Child) -> Path:
     """Everything is moved, nothing is marked as done."""
     workspace = bench.fresh("crashed", landed=False)

@@ -35,7 +35,8 @@ def overlap(one: str, other: str) -> bool:
 @lru_cache(maxsize=512)
 def _choices(glob: str) -> tuple[str, ...]:
     """The patterns without braces that one stands for, or more than are looked at."""
-    waiting, plain = [glob], []
+    waiting = [glob]
+    plain: list[str] = []
     while waiting and len(waiting) + len(plain) <= _MOST_CHOICES:
         each = waiting.pop()
         if found := _BRACES.search(each):

@@ -36,7 +36,7 @@ from agentcanvas.proposals.policy import Breach, Policy
 from agentcanvas.proposals.quarantine import PREFIX, Quarantine
 from agentcanvas.proposals.sealer import Sealer
 from agentcanvas.proposals.transaction import Recovery, Seal, Transaction
-from agentcanvas.proposals.tree import Tree
+from agentcanvas.proposals.tree import Tree, disk_says
 from agentcanvas.proposals.ways import Branch, Way, Worktree
 from agentcanvas.protocol.records import ChangedFile
 
@@ -159,9 +159,8 @@ class Landing:
         try:
             return await to_thread.run_sync(work)
         except OSError as problem:
-            where = f" at {problem.filename}" if problem.filename else ""
             raise ApplyFailed(
-                f"The workspace was left as it was: {problem.strerror or problem}{where}."
+                f"The workspace was left as it was: {disk_says(problem)}."
             ) from problem
 
     def _check(self, patch: bytes, base: Path, policy: Policy) -> Forecast:

@@ -24,7 +24,7 @@ from agentcanvas.proposals.merge import Conflict, ConflictKind, merge_many
 from agentcanvas.proposals.patch import Change
 from agentcanvas.proposals.policy import Policy
 from agentcanvas.proposals.quarantine import Quarantine
-from agentcanvas.proposals.tree import Entry, Mode, ObstacleError, Tree
+from agentcanvas.proposals.tree import Entry, Mode, ObstacleError, Tree, disk_says
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -132,9 +132,8 @@ class Radar:
         try:
             return await to_thread.run_sync(partial(self._recheck, generation, changed))
         except OSError as problem:
-            where = f" at {problem.filename}" if problem.filename else ""
             raise ApplyFailed(
-                f"The waiting proposals could not be checked: {problem.strerror or problem}{where}."
+                f"The waiting proposals could not be checked: {disk_says(problem)}."
             ) from problem
 
     def _recheck(

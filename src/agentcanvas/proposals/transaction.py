@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -35,7 +35,7 @@ from agentcanvas.proposals.journal import (
 from agentcanvas.proposals.tree import Entry, Mode, ObstacleError, Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from agentcanvas.proposals.merge import Plan, Write
     from agentcanvas.proposals.quarantine import Quarantine
@@ -143,9 +143,7 @@ class Transaction:
     def _back_up(self, write: Write, backup: Path) -> None:
         assert write.old is not None
         name = write.path.rpartition(b"/")[2]
-        with self._workspace.parent(write.path) as folder:
-            if folder is None:
-                raise _changed_meanwhile(write.path)
+        with self._folder_of(write.path) as folder:
             try:
                 os.link(name, backup, src_dir_fd=folder, follow_symlinks=False)
             except FileNotFoundError:
@@ -163,13 +161,22 @@ class Transaction:
     def _move(self, index: int, write: Write) -> None:
         self._last_look(write)
         name = write.path.rpartition(b"/")[2]
-        with self._workspace.parent(write.path, make=write.new is not None) as folder:
-            if folder is None:
-                raise _changed_meanwhile(write.path)
+        with self._folder_of(write.path, make=write.new is not None) as folder:
             if write.new is None:
                 os.unlink(name, dir_fd=folder)
             else:
                 os.replace(self._files.staged(index), name, dst_dir_fd=folder)
+
+    @contextmanager
+    def _folder_of(self, path: bytes, *, make: bool = False) -> Iterator[int]:
+        """The folder that holds a file, if it is still one and still there."""
+        try:
+            with self._workspace.parent(path, make=make) as folder:
+                if folder is None:
+                    raise _changed_meanwhile(path)
+                yield folder
+        except ObstacleError:
+            raise _changed_meanwhile(path) from None
 
     def _last_look(self, write: Write) -> None:
         """Nobody touched the file since it was read; only microseconds remain after this."""
@@ -248,14 +255,14 @@ class Transaction:
             return True
         try:
             now = self._workspace.look(path)
+            if move.old.fits(now) if move.old else now is None:
+                return True
+            if move.new.fits(now) if move.new else now is None:
+                self._put_back(index, path, restore=move.old is not None)
+                return True
+            return self._merge_back(index, journal, now, quarantine)
         except ObstacleError:
             return False
-        if move.old.fits(now) if move.old else now is None:
-            return True
-        if move.new.fits(now) if move.new else now is None:
-            self._put_back(index, path, restore=move.old is not None)
-            return True
-        return self._merge_back(index, journal, now, quarantine)
 
     def _put_back(self, index: int, path: bytes, *, restore: bool) -> None:
         name = path.rpartition(b"/")[2]

@@ -25,6 +25,10 @@ _STEP: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _A_FOLDER: Final = "a folder"
 _NOT_A_FOLDER: Final = frozenset({errno.ENOTDIR, errno.ELOOP})
+_STAYS: Final = _NOT_A_FOLDER | {
+    *(errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT),
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY),  # not ours to remove, or mounted
+}
 
 
 class Mode(StrEnum):
@@ -178,18 +182,26 @@ class Tree:
         self.remove_folder_if_empty(folder)
 
     def remove_folder_if_empty(self, path: bytes) -> bool:
+        """False where it stays: git keeps no empty folders, so nobody misses its removal."""
         try:
             with self.parent(path) as fd:
                 if fd is None:
                     return False
                 os.rmdir(path.rpartition(b"/")[2], dir_fd=fd)
         except OSError as problem:
-            if problem.errno in {errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, *_NOT_A_FOLDER}:
+            if problem.errno in _STAYS:
                 return False
             raise
         except ObstacleError:
             return False
         return True
+
+
+def disk_says(problem: OSError) -> str:
+    """What the disk refused, and where; often only the last part of a path is known."""
+    name = problem.filename
+    where = f" at {os.fsdecode(name)}" if isinstance(name, str | bytes) and name else ""
+    return f"{problem.strerror or problem}{where}"
 
 
 def folders_above(path: bytes) -> list[bytes]:
