@@ -87,6 +87,11 @@ def test_it_does_not_run_before_it_is_trusted(tmp_path: Path) -> None:
     [
         ("import msgspec", "import asyncio\nimport msgspec", "line 4 imports asyncio"),
         ("import msgspec", "import msgspec\nfrom time import time", "line 5 imports time"),
+        (
+            "import msgspec",
+            "import msgspec\n__import__('time')",
+            "line 5 imports builtins.__import__",
+        ),
         ("import msgspec", "import msgspec (", "it is not Python"),
         ("import msgspec", "import msgspec\nimport nowhere_at_all", "ModuleNotFoundError"),
         ("PATTERN = Relay()", "", "it defines no PATTERN"),
@@ -134,7 +139,7 @@ def test_one_that_waits_for_nothing_and_never_ends_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(own_patterns, "_TRIAL_S", 3)
-    stuck = RELAY.replace("import msgspec", "import msgspec\ninput_ = __import__('builtins').open")
+    stuck = RELAY.replace("import msgspec", "import msgspec\ninput_ = open")
     stuck = stuck.replace("        said = request\n", "        input_('pipe').read()\n")
     os.mkfifo(tmp_path / "pipe")
     monkeypatch.chdir(tmp_path)
@@ -187,3 +192,17 @@ def test_a_prompt_of_yours_goes_before_ours_once_it_is_trusted(tmp_path: Path) -
     trust_now(tmp_path, os.environ, SystemClock())
     words = repertoire_here(tmp_path, os.environ).words
     assert words.fill("debate_judge.argue", facts) == "Argue like a pirate: Tabs?"
+    assert repertoire_here(tmp_path, os.environ).odd_prompts == ()
+
+
+def test_a_prompt_that_nobody_reads_or_fills_in_is_told(tmp_path: Path) -> None:
+    prompts = tmp_path / ".agentcanvas" / "prompts"
+    prompts.mkdir(parents=True)
+    (prompts / "debate_judge.arge.md").write_text("Argue: {request}\n")
+    (prompts / "debate_judge.judge.md").write_text("Decide {question}. As JSON: {}\n")
+    trust_now(tmp_path, os.environ, SystemClock())
+    unread, gap = repertoire_here(tmp_path, os.environ).odd_prompts
+    assert "debate_judge.arge.md is read by nobody; did you mean debate_judge.argue?" in unread
+    assert gap.endswith(
+        "nobody fills in {question}; what can be filled in is {request}, {transcript}"
+    )

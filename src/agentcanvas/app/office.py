@@ -77,6 +77,7 @@ async def open_premises(
         Lines.open(hub.hub) as lines,
         tracing(hub.store, os.environ),
     ):
+        repertoire = repertoire_here(root, os.environ, PATTERNS)
         equipment = Equipment(
             workspace=root,
             store=hub.store,
@@ -84,8 +85,8 @@ async def open_premises(
             broker=hub.broker,
             clock=clock,
             crew=LocalCrew(lines, clock, limits=limits, functions=functions),
-            repertoire=repertoire_here(root, os.environ, PATTERNS),
-            advice=lambda flow: advice(flow, os.environ),
+            repertoire=repertoire,
+            advice=lambda flow: [*advice(flow, os.environ), *repertoire.odd_prompts],
             vet=lambda flow, order: vet_crew(flow, order, root, functions or ()),
         )
         async with Engine.open(equipment, confine, resume=resume) as engine:

@@ -40,6 +40,7 @@ FORBIDDEN: Final = frozenset(
         *("random", "secrets", "uuid", "time", "datetime", "signal"),
         *("os", "pathlib", "shutil", "tempfile", "subprocess", "sqlite3"),
         *("http", "socket", "ssl", "urllib"),
+        *("builtins", "importlib"),
     }
 )
 NO_PATTERN: Final = "it defines no PATTERN; end the file with: PATTERN = MyPattern()"
@@ -174,17 +175,26 @@ def _unfit(text: str) -> str:
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as wrong:
         return f"it is not Python: {wrong}"
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Import | ast.ImportFrom):
-            continue
-        names = [alias.name for alias in node.names]
-        for name in names if isinstance(node, ast.Import) else [node.module or ""]:
-            if name.partition(".")[0] in FORBIDDEN:
-                return (
-                    f"line {node.lineno} imports {name}. A run resumes by replaying its pattern, "
-                    "so time, chance and concurrency come from the Stage: now, draw, ask_all"
-                )
+    for line, name in _imports(tree):
+        if name.partition(".")[0] in FORBIDDEN:
+            return (
+                f"line {line} imports {name}. A run resumes by replaying its pattern, "
+                "so time, chance and concurrency come from the Stage: now, draw, ask_all"
+            )
     return ""
+
+
+def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from ((node.lineno, alias.name) for alias in names)
+            case ast.ImportFrom(module=module):
+                yield node.lineno, module or ""
+            case ast.Name(id="__import__"):
+                yield node.lineno, "builtins.__import__"
+            case _:
+                pass
 
 
 def misshapen(pattern: Any) -> str:

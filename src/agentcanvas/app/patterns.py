@@ -24,6 +24,7 @@ from agentcanvas.flows.axes import (
 )
 from agentcanvas.flows.catalogue import CATALOGUE
 from agentcanvas.flows.pattern_info import Case, Cost, PatternInfo, Patterns, RoleInfo
+from agentcanvas.flows.problem import did_you_mean
 from agentcanvas.pattern import Ends, Pattern, Size
 from agentcanvas.patterns import PATTERNS as RUNNABLE
 from agentcanvas.patterns.verified import Verified
@@ -91,12 +92,14 @@ def repertoire_here(
     ours = {pattern.id: pattern for pattern in built_in}
     own = own_patterns(root, environ, frozenset(ours))
     infos = dict(KNOWN) | {name: info_of(pattern) for name, pattern in own.patterns.items()}
+    words = words_here(root, environ)
     return Repertoire.of(
         [*ours.values(), *own.patterns.values()],
         infos=infos,
-        words=words_here(root, environ),
+        words=WORDING.over(words),
         texts=own.texts,
         refused=own.refused,
+        odd_prompts=odd_prompts(words, own.patterns),
     )
 
 
@@ -147,11 +150,30 @@ def _terminations(ends: Ends) -> tuple[Termination, ...]:
     return tuple(found)
 
 
-def words_here(root: Path, environ: Mapping[str, str]) -> Wording:
-    """The prompts, a user's own from ``.agentcanvas/prompts/`` before ours (D43: once trusted)."""
+def words_here(root: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """The user's own prompts (``.agentcanvas/prompts/``); none before they are trusted (D43)."""
     folder = root / FOLDER / PROMPTS
     files = sorted(folder.glob("*.md")) if folder.is_dir() else []
     if not files or not trust_of(root, environ).may_run:
-        return WORDING
-    own = {path.stem: path.read_text("utf-8", "replace")[:_LONGEST_PROMPT] for path in files}
-    return WORDING.over(own)
+        return {}
+    return {path.stem: path.read_text("utf-8", "replace")[:_LONGEST_PROMPT] for path in files}
+
+
+def odd_prompts(own: Mapping[str, str], patterns: Iterable[str]) -> tuple[str, ...]:
+    """What of a user's prompts has no effect, or stays a gap in what agents read."""
+    users = tuple(f"{name}." for name in patterns)
+    return tuple(filter(None, (_odd(name, text, users) for name, text in own.items())))
+
+
+def _odd(name: str, text: str, users: tuple[str, ...]) -> str:
+    if name.startswith(users):
+        return ""
+    file = f"{FOLDER}/{PROMPTS}/{name}.md"
+    if name not in WORDING.templates:
+        return f"{file} is read by nobody; {did_you_mean(name, list(WORDING.templates))}"
+    known = WORDING.facts(name)
+    gaps = sorted(Wording({name: text}).facts(name) - known)
+    if not gaps:
+        return ""
+    there = ", ".join(f"{{{fact}}}" for fact in sorted(known)) or "nothing"
+    return f"{file}: nobody fills in {{{gaps[0]}}}; what can be filled in is {there}"

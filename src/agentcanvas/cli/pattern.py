@@ -77,6 +77,7 @@ def list_(as_json: AsJson = False) -> None:
         print()
     for name, reason in here.refused.items():
         _console().print(Text(f"{name} is refused: ", style="red").append(reason, "default"))
+    _warn(here)
     print("\nMore about one: agentcanvas pattern show ID")
 
 
@@ -97,6 +98,7 @@ def show(
         print(_json(_told(here, name) | {"template": template(info), "prompts": asked}))
         return
     console = _console()
+    _warn(here)
     if prompts:
         for file, text in asked.items():
             console.print(Text(f"# {PROMPTS_FOLDER}/{file}.md", style="cyan"))
@@ -258,6 +260,12 @@ def run(
 
 def _here() -> Repertoire:
     return repertoire_here(root_here(), os.environ)
+
+
+def _warn(here: Repertoire) -> None:
+    for sentence in here.odd_prompts:
+        warning = Text("warning: ", style="yellow").append(sentence, "default")
+        Console(stderr=True, highlight=False, soft_wrap=True).print(warning)
 
 
 def _find(here: Repertoire, name: str) -> tuple[Pattern, PatternInfo]:

@@ -37,6 +37,8 @@ class Repertoire:
     texts: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     """Patterns of the user that may not be played, and why."""
+    odd_prompts: tuple[str, ...] = ()
+    """What is wrong with prompts of the user."""
 
     @classmethod
     def of(
@@ -47,13 +49,14 @@ class Repertoire:
         words: Wording = WORDING,
         texts: Mapping[str, str] | None = None,
         refused: Mapping[str, str] | None = None,
+        odd_prompts: tuple[str, ...] = (),
     ) -> Repertoire:
         """Patterns by their id; ``texts`` are the sources of those not imported as usual."""
         known = {pattern.id: pattern for pattern in patterns}
         given = dict(texts or {})
         sources = {name: source_of(pattern) for name, pattern in known.items() if name not in given}
         around = {"verified": inspect.getsource(verified)}
-        return cls(known, infos, words, sources | given | around, refused or {})
+        return cls(known, infos, words, sources | given | around, refused or {}, odd_prompts)
 
     def pattern(self, name: str) -> Pattern:
         """A pattern that can be played, or what there is instead."""
