@@ -22,6 +22,7 @@ SIZE = 830
 PINGS = 100
 PROGRESS = "STATUS_RESPONSE"
 _PROGRESS: dict[str, object] = {"task_id": "t-1", "progress": 50, "estimated_remaining": 1}
+_ID = b'"message_id":"'
 _CLOCK = SystemClock()
 _NOW = _CLOCK.now()
 _ids = count(1)
@@ -29,8 +30,10 @@ _ids = count(1)
 Work = Callable[[], Awaitable[object]]
 
 
-def message(sender: str, to: str, *, type_: str = "STATUS_QUERY", priority: int = 5) -> bytes:
-    """Write a message of 830 bytes, with an id of its own."""
+def message(
+    sender: str, to: str, *, type_: str = "STATUS_QUERY", priority: int = 5, thread: str = ""
+) -> bytes:
+    """Write a message of 830 bytes, with an id of its own; an answer names its ``thread``."""
     payload = _PROGRESS if type_ == PROGRESS else {}
     name = "status" if payload else "query_type"
     said: dict[str, object] = {
@@ -42,6 +45,8 @@ def message(sender: str, to: str, *, type_: str = "STATUS_QUERY", priority: int 
         "payload": {**payload, name: ""},
         "priority": priority,
     }
+    if thread:
+        said["metadata"] = {"correlation_id": thread}
     said["payload"] = {**payload, name: "x" * (SIZE - len(json.dumps(said)))}
     return json.dumps(said).encode()
 
@@ -124,6 +129,12 @@ def _numbers(frames: list[bytes]) -> tuple[list[bytes], list[bytes]]:
         else:
             numbers.append(frame[at + 21 : frame.index(b",", at)])
     return numbers, others
+
+
+def _id_of(frame: bytes) -> str:
+    """The id of a message that was delivered."""
+    start = frame.index(_ID) + len(_ID)
+    return frame[start : frame.index(b'"', start)].decode()
 
 
 class Receiver:
@@ -256,10 +267,11 @@ async def asked(folder: Path, number: int) -> AsyncIterator[Work]:
         answerers = [await hub.socket(f"r{index}", "&window=256") for index in range(PAIRS)]
 
         def answer(frames: list[bytes], line: PlainSocket, index: int) -> None:
-            numbers, _ = _numbers(frames)
+            numbers, others = _numbers(frames)
             if numbers:
-                acks = b'{"ack":[%b]}' % b",".join(numbers)
-                line.send([acks, *(message(f"r{index}", f"s{index}") for _ in numbers)])
+                asked = [_id_of(frame) for frame in frames if frame not in others]
+                answers = [message(f"r{index}", f"s{index}", thread=id_) for id_ in asked]
+                line.send([b'{"ack":[%b]}' % b",".join(numbers), *answers])
 
         for index, line in enumerate(answerers):
             line.heard = partial(answer, line=line, index=index)

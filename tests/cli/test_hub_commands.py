@@ -20,16 +20,17 @@ from msgspec import UNSET
 from typer.testing import CliRunner
 
 from agentcanvas.cli import app
+from agentcanvas.cli.live.said_in_hub import message_text
 from agentcanvas.errors import AgentCanvasError
 from agentcanvas.hub.agent import Agent, Task
 from agentcanvas.hub.guard import Principal
 from agentcanvas.hub.redaction import TOKEN
 from agentcanvas.protocol.envelope import Envelope
-from agentcanvas.protocol.kinds import Error, RejectReason
+from agentcanvas.protocol.kinds import Error, Kind, RejectReason, TaskResult
 from agentcanvas.store import OwnerLock
 from agentcanvas.store.lock import lock_file
 from tests.cli.hub_thread import ServedHub, served
-from tests.hub.helpers import assign, message
+from tests.hub.helpers import assign, message, of_kind
 from tests.hub.test_keeper import MAC
 
 ROOT = Path(__file__).parents[2]
@@ -333,6 +334,11 @@ def test_a_number_that_nothing_can_hold_is_shown_as_it_was_written(
         assert shown.exit_code == 0
         assert '"n": 1e999' in shown.stdout
     assert hub.hub.store.head > 0
+
+
+def test_an_answer_that_names_nobody_is_one_to_whoever_asked() -> None:
+    answer = of_kind(Kind.TASK_COMPLETE, "b", None, TaskResult(summary="done"), reply_to="c-1")
+    assert message_text(answer).plain == "b → whoever asked  task.complete  done"
 
 
 def test_an_unknown_agent_is_named_and_those_who_are_known_are_pointed_to(hub: ServedHub) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
+import msgspec
 import pytest
 
 from agentcanvas.clock import VirtualClock
@@ -197,21 +199,53 @@ async def test_a_message_without_a_session_belongs_to_that_of_what_it_answers(
 
 
 @pytest.mark.req("D27", "W3")
-async def test_an_answer_without_a_recipient_goes_to_whoever_asked(
-    store: Store, clock: VirtualClock
+@pytest.mark.parametrize("thread", ["c-1", None])
+async def test_an_answer_without_a_recipient_goes_to_whoever_asked_and_says_what_it_answers(
+    store: Store, clock: VirtualClock, thread: str | None
 ) -> None:
     async with a_hub(store, clock) as hub:
-        asked = assign("a", "b", "t1")
+        asked = assign("a", "b", "t1", **({"correlation_id": thread} if thread else {}))
         await hub.send(A, asked)
-        answer = of_kind(
-            Kind.TASK_COMPLETE, "b", None, TaskResult(summary="done"), reply_to=asked.id
-        )
+        body = TaskResult(summary="done")
+        answer = of_kind(Kind.TASK_COMPLETE, "b", None, body, reply_to=asked.id, origin="acp")
         await hub.send(B, answer)
         link = await hub.connect(A)
         (parcel,) = await link.receive(1)
-        assert parcel.envelope == answer
+        assert parcel.envelope == msgspec.structs.replace(
+            answer,
+            recipient=AgentRef("a"),
+            correlation_id=thread or asked.id,
+            body=TaskResult(task_id="t1", summary="done"),
+        )
+        repeat = await hub.send(B, answer)
+        assert repeat.repeated
         with pytest.raises(InvalidMessage, match="names no recipient"):
             await hub.send(B, message("b", None))
+
+
+@pytest.mark.req("D27")
+async def test_what_the_messages_of_a_batch_answer_is_looked_up_at_once(
+    store: Store, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[object] = []
+    read = store.read
+
+    async def counted(look: Any) -> Any:
+        looks.append(look)
+        return await read(look)
+
+    async with a_hub(store, clock) as hub:
+        await run_session(hub, ("a", "b"), ("b", "a"))
+        asked = [message("a", "b", session="run-1") for _ in range(20)]
+        await hub.send_all(A, asked)
+        monkeypatch.setattr(store, "read", counted)
+        answers = [message("b", "a", correlation_id=each.id) for each in asked]
+        kept = await hub.send_all(B, [message("b", "a"), *answers])
+        sessions = [each.session for each in kept if isinstance(each, Receipt)]
+        assert sessions == ["default"] + 20 * ["run-1"]
+        assert len(looks) == 1
+        await hub.send_all(B, [message("b", "a")])
+        assert len(looks) == 1, "a message that answers nothing needs none"
 
 
 async def test_a_session_that_does_not_exist_is_refused(store: Store, clock: VirtualClock) -> None:

@@ -17,7 +17,7 @@ from agentcanvas.app.server import ServerInfo
 from agentcanvas.hub.office import TokenOrder
 from agentcanvas.web.socket_protocol import SocketProtocol
 from tests.app.hub_process import hub_beside, ws
-from tests.web.sockets import Wire, mac, wire
+from tests.web.sockets import TIME, Wire, mac, wire
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("H1")]
 
@@ -50,6 +50,39 @@ async def kept(one: Wire, message: dict[str, Any]) -> dict[str, Any]:
     (receipt,) = (await one.hear())["receipts"]
     found: dict[str, Any] = receipt
     return found
+
+
+@pytest.mark.req("M1", "W3")
+async def test_whoever_asked_in_another_dialect_finds_its_task_in_an_answer_of_acp(
+    place: Place,
+) -> None:
+    async with place.wire("a") as a, place.wire("b", "&dialect=acp") as b:
+        asked = mac("a", "b", "m-1", metadata={"correlation_id": "c-1"})
+        asked |= {"type": "TASK_REQUEST"}
+        asked |= {"payload": {"task_id": "t-1", "task_type": "count_words", "input": "two words"}}
+        await kept(a, asked)
+        command = await b.hear_message()
+        answer = {"id": "r-1", "commandId": command["id"], "timestamp": TIME, "version": "2.0"}
+        await b.say(answer | {"from": "b", "status": "success", "results": {"data": 2}})
+        done = await a.hear_message()
+        assert (done["type"], done["from"], done["to"]) == ("TASK_COMPLETE", "b", "a")
+        assert (done["payload"]["task_id"], done["payload"]["output"]) == ("t-1", 2)
+        assert done["metadata"]["correlation_id"] == "c-1"
+
+
+@pytest.mark.req("W3")
+async def test_an_answer_of_acp_comes_as_it_was_to_whoever_speaks_acp(place: Place) -> None:
+    async with place.wire("a", "&dialect=acp") as a, place.wire("b", "&dialect=acp") as b:
+        head = {"timestamp": TIME, "version": "2.0"}
+        command = {"id": "c-1", **head, "from": "a", "to": "b", "priority": "low"}
+        await kept(a, command | {"action": "TEST", "parameters": {}})
+        assert (await b.hear_message())["id"] == "c-1"
+        answer = {"id": "r-1", "commandId": "c-1", **head, "from": "b", "status": "success"}
+        answer["results"] = {"data": 2}
+        await b.say(answer)
+        came = await a.hear_message()
+        assert came.pop("delivery")["session"] == "default"
+        assert came == answer
 
 
 async def test_a_message_is_kept_delivered_and_acknowledged(place: Place) -> None:

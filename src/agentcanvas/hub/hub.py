@@ -38,7 +38,7 @@ from agentcanvas.hub.guard import Principal, PrincipalKind
 from agentcanvas.hub.intake import DEFAULT_SESSION
 from agentcanvas.hub.mailbox import Origin
 from agentcanvas.hub.notices import HUB, notice
-from agentcanvas.hub.origins import find_origin, is_vague
+from agentcanvas.hub.origins import is_vague, place
 from agentcanvas.hub.presence import Presence
 from agentcanvas.hub.rates import Rates
 from agentcanvas.hub.redaction import Redactor
@@ -210,13 +210,13 @@ class Hub:
         await self.hear(principal)
         outcomes: list[Outcome | asyncio.Future[Receipt] | None] = []
         posts: list[Post] = []
-        for admitted in messages:
-            envelope = admitted.envelope
+        placed = await self._placed([each.envelope for each in messages])
+        for admitted, (envelope, origin) in zip(messages, placed, strict=True):
             try:
                 if envelope.kind in NOT_KEPT:
                     outcomes.append(await self.send(principal, envelope))
                     continue
-                post = await self.prepare(principal, envelope, breaches=admitted.breaches)
+                post = self._checked(principal, envelope, origin, UNSET, admitted.breaches)
             except AgentCanvasError as refusal:
                 if isinstance(refusal, PermissionDenied | ValidationError):
                     await self._note_refusal(principal, envelope, refusal)
@@ -251,9 +251,27 @@ class Hub:
 
         ``breaches`` are those it was not refused for at the door.
         """
+        ((envelope, origin),) = await self._placed([envelope])
+        return self._checked(principal, envelope, origin, on_behalf_of, breaches)
+
+    async def _placed(
+        self, envelopes: Sequence[Envelope]
+    ) -> Sequence[tuple[Envelope, Origin | None]]:
+        """Find what messages answer that do not say themselves where they belong."""
+        if any(is_vague(each) for each in envelopes):
+            return await self._store.read(partial(place, envelopes=envelopes))
+        return [(each, None) for each in envelopes]
+
+    def _checked(
+        self,
+        principal: Principal,
+        envelope: Envelope,
+        origin: Origin | None,
+        on_behalf_of: OnBehalfOf | UnsetType,
+        breaches: Sequence[str],
+    ) -> Post:
         if self.consent is None:
             guard.check_consent(principal, envelope)
-        origin = await self._origin(envelope) if is_vague(envelope) else None
         return self._addressing.address(principal, envelope, origin, on_behalf_of, breaches)
 
     async def _note_refusal(
@@ -263,12 +281,6 @@ class Hub:
         session = self.sessions.get(envelope.session or DEFAULT_SESSION)
         name = session.name if session and session.has(principal.id) else DEFAULT_SESSION
         await self._refusals.note(principal.id, name, envelope.id, refusal)
-
-    # -- who and where ---------------------------------------------------------------------------
-
-    async def _origin(self, envelope: Envelope) -> Origin | None:
-        """Find the message that this one answers: who sent that, and where."""
-        return await self._store.read(partial(find_origin, envelope=envelope))
 
     # -- people ----------------------------------------------------------------------------------
 

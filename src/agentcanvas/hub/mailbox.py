@@ -58,10 +58,11 @@ class Kept(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where a message came from."""
+    """Where a message came from; ``number`` is its event's, where that is known."""
 
     session: str
     sender: str
+    number: int | None = None
 
 
 Row: TypeAlias = tuple[int | str | None, ...]
@@ -292,7 +293,8 @@ def content(look: Snapshot, number: int) -> tuple[Envelope, OnBehalfOf | UnsetTy
 def origin(look: Snapshot, key: int, id_: str) -> Origin | None:
     """Tell who sent a message, and in which session; the oldest if several share the id."""
     row = look.one(
-        "SELECT session, sender FROM hub_letters WHERE key = ? AND id = ? ORDER BY seq LIMIT 1",
+        "SELECT session, sender, seq FROM hub_letters "
+        "WHERE key = ? AND id = ? ORDER BY seq LIMIT 1",
         (key, id_),
     )
     return Origin(*row) if row else None

@@ -17,7 +17,7 @@ from agentcanvas.hub.events import EventKind
 from agentcanvas.hub.journal import Decision
 from agentcanvas.hub.office import Entry, Fate
 from agentcanvas.protocol import kinds as k
-from agentcanvas.protocol.envelope import BROADCAST, Envelope, from_json
+from agentcanvas.protocol.envelope import Envelope, from_json
 from agentcanvas.protocol.kinds import Kind
 from agentcanvas.protocol.reviews import Feedback, ReviewRequest, ReviewResult
 from agentcanvas.protocol.values import as_text
@@ -129,7 +129,7 @@ def entry_text(entry: Entry, *, with_session: bool = True) -> Text:
 def message_text(envelope: Envelope, on_behalf_of: e.OnBehalfOf | UnsetType = UNSET) -> Text:
     """Who says what to whom."""
     speaker = envelope.sender.id if on_behalf_of is UNSET else on_behalf_of.speaker
-    to = BROADCAST if envelope.recipient is UNSET else envelope.recipient.id
+    to = "whoever asked" if envelope.recipient is UNSET else envelope.recipient.id
     text = Text()
     text.append(one_line(speaker, 40), style="bold")
     text.append(" → ")
