@@ -77,8 +77,8 @@ async def test_an_answer_of_acp_comes_as_it_was_to_whoever_speaks_acp(place: Pla
         command = {"id": "c-1", **head, "from": "a", "to": "b", "priority": "low"}
         await kept(a, command | {"action": "TEST", "parameters": {}})
         assert (await b.hear_message())["id"] == "c-1"
-        answer = {"id": "r-1", "commandId": "c-1", **head, "from": "b", "status": "success"}
-        answer["results"] = {"data": 2}
+        answer: dict[str, Any] = {"id": "r-1", "commandId": "c-1", **head, "from": "b"}
+        answer |= {"status": "success", "results": {"data": 2}}
         await b.say(answer)
         came = await a.hear_message()
         assert came.pop("delivery")["session"] == "default"
