@@ -80,13 +80,20 @@ def _index(runnable: Mapping[str, Pattern]) -> str:
     rows = [
         (
             f"[{name}]({name}.md)",
+            _what_for(name),
             ", ".join(role.name for role in info.roles),
-            f"`{subgraph(info).label}`",
         )
         for name, info in KNOWN.items()
         if name in runnable
     ]
-    return _table(("pattern", "roles", "edge label"), rows)
+    return _table(("pattern", "what for", "roles"), rows)
+
+
+def _what_for(name: str) -> str:
+    """The first sentence of its page."""
+    page = DOCS / f"{name}.md"
+    prose = page.read_text("utf-8").partition("\n\n")[2] if page.exists() else ""
+    return " ".join(prose.partition("\n\n")[0].split()).partition(". ")[0].removesuffix(".")
 
 
 def _roles(info: PatternInfo, pattern: Pattern) -> list[tuple[str, ...]]:

@@ -7,6 +7,7 @@ import re
 import shlex
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
@@ -14,7 +15,7 @@ from agentcanvas.app.patterns import repertoire_here
 from agentcanvas.app.trust import trust_now
 from agentcanvas.cli import app
 from agentcanvas.clock import SystemClock
-from agentcanvas.pattern import Stage
+from agentcanvas.pattern import Pattern, Stage
 from agentcanvas.patterns import PATTERNS
 
 pytestmark = pytest.mark.req("I4")
@@ -76,3 +77,16 @@ def test_a_page_says_all_that_a_reader_chooses_a_pattern_by(name: str) -> None:
         assert part in page, part
     what_for = page.partition("\n\n")[2].partition("**When not to.**")[0]
     assert len(what_for.split()) >= 15
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.id)
+def test_every_option_is_explained(pattern: Pattern) -> None:
+    explained = pattern.options.__doc__ or ""
+    names = [field.name for field in msgspec.structs.fields(pattern.options)]
+    assert [name for name in names if f"``{name}``" not in explained] == []
+
+
+def test_the_choice_of_a_pattern_names_them_all() -> None:
+    _, _, choice = PAGE.partition("## Which one?")
+    named = set(re.findall(r"`([a-z0-9_]+)`", choice.partition("<!--")[0]))
+    assert {pattern.id for pattern in PATTERNS} <= named

@@ -34,7 +34,7 @@ async def test_enough_votes_win_without_the_judge() -> None:
 async def test_the_flows_threshold_goes_before_the_options() -> None:
     team: dict[str, Part] = {"ann": Vote("wash"), "bob": Vote("wash"), "cyd": Vote("wipe")}
     log = await vote(stage={"ends": Ends(consensus=0.9)}, **team)
-    assert log.outcome.reason == "tie_break: wash by the order of the choices"
+    assert log.outcome.reason == "tie_break: wash by most votes"
 
 
 async def test_ballots_are_asked_at_once_and_blind() -> None:

@@ -28,7 +28,10 @@ class Offer(msgspec.Struct, frozen=True):
 
 
 class Options(msgspec.Struct, frozen=True):
-    """``proposer_wants`` more or less of what is negotiated; the responder wants the opposite."""
+    """``proposer_wants`` more or less of the ``issue``; the responder wants the opposite.
+
+    Each makes an offer in each of ``max_rounds``; without a deal by then it is ``conflict_deal``.
+    """
 
     max_rounds: Positive = 5
     proposer_wants: Literal["more", "less"] = "more"

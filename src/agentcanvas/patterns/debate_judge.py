@@ -29,7 +29,11 @@ class Position(msgspec.Struct, frozen=True):
 
 
 class Options(msgspec.Struct, frozen=True):
-    """``sides`` are what the judge chooses between; the debaters take them in turn."""
+    """``sides`` are what the judge chooses between; the debaters take them in turn.
+
+    Each speaks in each of ``max_rounds``. With the ``variant`` consensus nobody judges: the
+    majority counts, and ``sides`` mean nothing.
+    """
 
     max_rounds: Positive = 3
     variant: Literal["judge", "consensus"] = "judge"

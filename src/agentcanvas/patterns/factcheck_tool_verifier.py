@@ -38,7 +38,10 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Options(msgspec.Struct, frozen=True):
-    """``max_claims`` are checked of an answer; ``citations`` it needs, if no gate says it."""
+    """``max_claims`` are checked of an answer; ``citations`` it needs, if no gate says it.
+
+    It may be revised until ``max_rounds`` are over.
+    """
 
     max_rounds: Positive = 3
     max_claims: Positive = 10

@@ -33,7 +33,7 @@ class Gathered(msgspec.Struct, frozen=True):
 
 
 class Options(msgspec.Struct, frozen=True):
-    """``max_rounds`` holds for each sub-tree; a tree of depth 1 is a root and its workers.
+    """``max_rounds`` holds for each sub-tree, ``max_depth`` for all: 1 is a root and its workers.
 
     A node has at most ``width`` managers; the others are shared out among those.
     """

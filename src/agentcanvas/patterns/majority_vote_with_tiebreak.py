@@ -3,7 +3,8 @@
 Everybody votes without seeing the others; without given choices everybody proposes first, as blind,
 and the proposals are voted on without names. A choice that has the threshold of the votes that
 count wins. Otherwise the judge chooses among the leaders, or all that got a vote if there is but
-one; without a judge it is the one that stands first among the choices. Abstentions do not count.
+one; without a judge the most votes decide, and of equals what stands first among the choices.
+Abstentions do not count.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ JUDGE = "judge"
 
 
 class Options(msgspec.Struct, frozen=True):
-    """``choices`` are what is voted on, in the order that breaks a tie; none: proposals are."""
+    """``choices`` are what is voted on, in the order that breaks a tie; none: proposals are.
+
+    ``threshold`` is the share of the votes with which a choice wins.
+    """
 
     choices: tuple[str, ...] = ()
     threshold: Share = 0.6
@@ -100,4 +104,5 @@ async def _tie_break(
         decided = await stage.decide(cast[JUDGE][0], words, open_to)
         if decided.value is not None:
             return decided.value, "the judge"
-    return tally.leaders[0], "the order of the choices"
+    rule = "the order of the choices" if len(tally.leaders) > 1 else "most votes"
+    return tally.leaders[0], rule

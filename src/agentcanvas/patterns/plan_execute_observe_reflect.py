@@ -35,7 +35,7 @@ class Reflection(msgspec.Struct, frozen=True):
 
 
 class Options(msgspec.Struct, frozen=True):
-    """``max_rounds`` loops of a plan, and in each so many steps and new plans at most."""
+    """``max_rounds`` loops at most, and in each ``max_steps`` steps of ``max_plans`` plans."""
 
     max_rounds: Positive = 1
     max_steps: Positive = 10

@@ -40,7 +40,10 @@ class Publication(msgspec.Struct, frozen=True):
 
 
 class Options(msgspec.Struct, frozen=True):
-    """``topics`` there are, and how many entries a late subscriber hears afterwards."""
+    """``topics`` are all there are; ``replay`` is how many entries a late subscriber hears first.
+
+    In each of ``max_rounds`` everybody may subscribe and publish.
+    """
 
     topics: Annotated[tuple[str, ...], Meta(min_length=1)] = ("news",)
     replay: Annotated[int, Meta(ge=0)] = 0

@@ -20,7 +20,9 @@ SCORE = "score"
 
 
 class Options(msgspec.Struct, frozen=True):
-    """``rubric`` is what the judge scores by; ``pass_at`` gives way to the flow's gate."""
+    """``rubric`` is what the judge scores by; ``pass_at``, the score that will do, gives way to the
+    flow's gate. In each of ``max_rounds`` everybody in the red team attacks once.
+    """
 
     max_rounds: Positive = 2
     pass_at: Share = 0.7

@@ -23,7 +23,10 @@ _MARKED = re.compile(r"^[^\w\n]*(instruction|solution)[^\w\n]*:", re.IGNORECASE 
 
 
 class Options(msgspec.Struct, frozen=True):
-    """``max_rounds`` is the limit of messages: an instruction and its solution are a round."""
+    """``max_rounds`` is the limit of messages: an instruction and its solution are a round.
+
+    ``idle_rounds`` in a row without an instruction end it too.
+    """
 
     max_rounds: Positive = 6
     idle_rounds: Positive = 3

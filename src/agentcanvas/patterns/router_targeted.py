@@ -39,7 +39,10 @@ class Routing(msgspec.Struct, frozen=True):
 
 
 class Options(msgspec.Struct, frozen=True):
-    """``tags`` are names for groups of agents; every agent's id is a tag of its own."""
+    """``tags`` are names for groups of agents; every agent's id is a tag of its own.
+
+    After ``max_messages`` nothing more is delivered.
+    """
 
     tags: dict[str, tuple[str, ...]] = {}
     max_messages: Positive = 20

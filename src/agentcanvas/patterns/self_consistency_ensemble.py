@@ -31,7 +31,10 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 class Options(msgspec.Struct, frozen=True):
-    """``samples`` drafts are made in all; with fewer samplers than that they take turns."""
+    """``samples`` drafts are made in all; with fewer samplers than that they take turns.
+
+    ``select`` is what decides: the ``majority`` of the answers, or the ``score`` of each draft.
+    """
 
     samples: Annotated[int, Meta(ge=1, le=100)] = 5
     select: Literal["majority", "score"] = "majority"
