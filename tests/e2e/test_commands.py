@@ -130,6 +130,20 @@ async def test_a_run_is_started_by_its_key_also_after_the_runs_have_changed(
     await page.wait_for_text("[role=dialog] h2", "Start a run")
 
 
+async def test_a_field_that_was_left_is_not_come_back_to(page: Page, server: CannedServer) -> None:
+    server.happen(story.begin())
+    await page.goto(server.address)
+    await page.wait_for_text(".line", "started")
+    await page.press("/")
+    await page.wait_for("document.activeElement.matches('.search')")
+    await page.press("Escape")
+    await page.command_bar()
+    await page.press("Escape")
+    await expect(page.role("dialog")).to_have_count(0)
+    await page.press("g r")
+    await page.wait_for("location.hash.startsWith('#/review')")
+
+
 async def test_c_on_a_heading_comments_on_the_first_line_that_is_new(
     page: Page, built_page: Path, tmp_path: Path
 ) -> None:

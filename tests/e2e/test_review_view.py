@@ -96,6 +96,7 @@ async def test_a_rejection_needs_a_reason_and_shows_it_afterwards(
         await page.type("Wrong approach.")
         await page.press("Enter")
         await page.wait_for_text(".review-head .pill", "Rejected")
+        assert await page.look("document.activeElement.id") == "main", "where Tab goes on from"
         await page.wait_for_text(".queue-reason", "Wrong approach.")
         await page.wait_for_text(".verdict-why", "Wrong approach.")
         assert served.text(BUCKET) == ledger.BUCKET

@@ -18,11 +18,7 @@ interface Props {
 /** From the task to the verdict, for the file that is looked at. */
 export function Trail({ reviewed, names }: Props) {
   const t = useT();
-  const { which, files, file } = reviewed;
   const [wanted, want] = useState(false);
-  const { data, error, refetch } = useTrail(which, wanted);
-  const marks = useMemo(() => trailOf(data ?? [], which.taskId), [data, which.taskId]);
-  const path = files[file]?.path;
   if (!wanted) {
     return (
       <Button
@@ -35,6 +31,24 @@ export function Trail({ reviewed, names }: Props) {
       </Button>
     );
   }
+  return (
+    <div ref={takeFocus} tabIndex={-1}>
+      <Marks reviewed={reviewed} names={names} />
+    </div>
+  );
+}
+
+/** The button that asked for it is gone. */
+const takeFocus = (shown: HTMLElement | null): void => {
+  shown?.focus({ preventScroll: true });
+};
+
+function Marks({ reviewed, names }: Props) {
+  const t = useT();
+  const { which, files, file } = reviewed;
+  const { data, error, refetch } = useTrail(which);
+  const marks = useMemo(() => trailOf(data ?? [], which.taskId), [data, which.taskId]);
+  const path = files[file]?.path;
   if (error) return <ErrorState title={t("review.noTrail")} error={error} onRetry={() => void refetch()} />;
   if (!data) return <Skeleton rows={3} height={40} />;
   if (marks.length === 0) return <p className="subtle">{t("review.noTrail")}</p>;

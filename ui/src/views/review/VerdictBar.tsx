@@ -9,6 +9,7 @@ import type { Names } from "../../model/words.ts";
 import { nameOf, titleOf } from "../../model/words.ts";
 import { Badge } from "../../parts/Badge.tsx";
 import { Button } from "../../parts/Button.tsx";
+import { focusView } from "../../parts/lastFocus.ts";
 import { complain, toast } from "../../parts/toast.tsx";
 import { answer, undo } from "./data.ts";
 import { type Reviewed, useParts } from "./reviewed.ts";
@@ -76,6 +77,7 @@ function Deciding({ reviewed, problem, ref }: Pick<Props, "reviewed" | "problem"
         ...(decision === "apply" && choices !== undefined && { choose: choices }),
       });
       change(name, () => ({ comments: [], leftOut: {}, reason: "" }));
+      focusView();
       toast(t(`review.sent.${decision}`, { task: plain(which.taskId) }));
     } catch (error) {
       complain(error);
@@ -222,6 +224,7 @@ function Decided({ reviewed, names, reader, ref }: Props) {
       const problem = undone.find((one) => one.problem)?.problem;
       if (problem) complain(new Error(problem));
       else toast(t("review.undone", { task: plain(which.taskId) }));
+      focusView();
     } catch (error) {
       complain(error);
     } finally {

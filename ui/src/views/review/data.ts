@@ -50,10 +50,9 @@ export function usePatch(which: Which, attempt: number | undefined) {
 }
 
 /** All that is on record about a task, for whoever asks why. */
-export const useTrail = (which: Which, enabled: boolean) =>
+export const useTrail = (which: Which) =>
   useQuery({
     queryKey: ["trail", which.runId, which.taskId],
-    enabled,
     queryFn: async ({ signal }) => {
       const { events } = await get<{ readonly events: readonly Recorded[] }>(about(which, "trail"), { signal });
       return events;
