@@ -396,10 +396,14 @@ async def test_a_server_that_is_gone_is_told_and_come_back_to(
     await page.wait_for_text(".lost[role='alert']", "Connection lost")
     assert await page.look(SEQS) == shown
     await shoot(page, "lost")
+    await page.look("location.hash = '#/transcript'")
+    await page.wait_for_text(".empty", "Cannot load the transcript")
 
     server.happen(story.note("while nobody listened"))
     server.refuses = False
     await page.click(".lost .button")
+    await page.wait_for_text(".empty", "has not said anything yet")
+    await page.look("location.hash = '#/run'")
     await page.wait_for_text(".line", "while nobody listened")
     await page.wait_for(f"{LIVE} && !document.querySelector('.lost')")
 

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import { address, get } from "../../api/client.ts";
 import type { Member, TranscriptView } from "../../api/types.ts";
+import { useLive } from "../../api/feeds.ts";
 import { useT } from "../../i18n/index.ts";
 import { type RunView, isOver } from "../../model/run.ts";
 import { type Block, NO_TALK, heard } from "../../model/transcript.ts";
@@ -29,6 +30,7 @@ export function Talk({ runId, member, run, seen }: Props) {
   const moves = useRef<FeedMoves>(null);
   const telling = useRef<HTMLInputElement>(null);
   const last = useRef(0);
+  const isLost = useLive(({ link }) => link.state === "lost");
   const isWorking = run.turns.some((turn) => turn.agent === member.id);
 
   useEffect(() => {
@@ -54,7 +56,8 @@ export function Talk({ runId, member, run, seen }: Props) {
       leaving.abort();
       clearTimeout(timer);
     };
-  }, [runId, member.id, seen, isWorking]);
+    // Once the server is back, what could not be had is asked for again.
+  }, [runId, member.id, seen, isWorking, isLost]);
 
   useActions(
     useMemo((): Action[] => {
