@@ -396,6 +396,31 @@ def test_a_conversation_is_shown_as_a_tree(hub: ServedHub, monkeypatch: pytest.M
     assert hub.hub.store.head > 0
 
 
+def _rules(line: dict[str, Any]) -> list[str]:
+    """Which rules of form a message of the record breaks."""
+    said = " ".join(line["validation_errors"])
+    return sorted(re.findall(r"\[([a-z-]+)\]", said))
+
+
+@pytest.mark.req("M3", "M4")
+def test_a_line_of_the_record_has_its_breaches_and_how_long_it_took(
+    hub: ServedHub, root: Path
+) -> None:
+    give("token", "new", "asker")
+    file = root / "message.json"
+    task = {"task_id": "t-1", "estimated_duration": 1, "accepted_at": "soon"}
+    odd = {**MAC, "to": "worker-1", "type": "TASK_ACCEPT", "payload": task, "message_id": "m-1"}
+    for each in (odd, {**odd, "message_id": "m-2", "payload": {"task_id": "t-1"}, "mood": 1}):
+        file.write_text(json.dumps(each))
+        assert give("send", "--file", str(file)).exit_code == 0
+    shown = lines(give("tail", "--no-follow", "--json", "--agent", "asker"))
+    first, second = [line for line in shown if line["message"]["kind"] == "task.accept"]
+    assert {"logged_at", "processing_duration_ms"} <= first.keys()
+    assert _rules(first) == ["id-form", "payload-time"]
+    assert _rules(second) == ["id-form", "unknown-field", "wanted", "wanted"]
+    assert hub.hub.store.head > 0
+
+
 def test_the_record_is_shown_by_agent_kind_and_conversation(hub: ServedHub) -> None:
     give("token", "new", "asker")
     give("token", "new", "other")

@@ -254,6 +254,36 @@ async def test_a_session_that_does_not_exist_is_refused(store: Store, clock: Vir
             await hub.send(A, message("a", "b", session="run-9"))
 
 
+@pytest.mark.req("M4")
+async def test_it_is_on_record_how_long_a_message_took_to_be_kept(
+    store: Store, clock: VirtualClock
+) -> None:
+    async with a_hub(store, clock) as hub:
+        await hub.send_all(A, [message("a", "b")])
+        await hub.send(A, message("a", "b"))
+        for came_ms in (clock.now_ms() - 250, clock.now_ms() + 250):  # or the clock was set
+            late = await hub.prepare(A, message("a", "b"))
+            await hub.broker.post([msgspec.structs.replace(late, came_ms=came_ms)])
+        recorded = await events(store, EventKind.MESSAGE)
+        assert [each["processing_duration_ms"] for each in recorded] == [0, 0, 250, 0]
+
+
+@pytest.mark.req("M5")
+async def test_a_repeat_is_known_however_long_either_of_them_took(
+    store: Store, clock: VirtualClock
+) -> None:
+    async with a_hub(store, clock) as hub:
+        sent = message("a", "b")
+        (first,) = await hub.send_all(A, [sent])
+        await clock.sleep(5)
+        late = await hub.prepare(A, sent)
+        await clock.sleep(5)
+        (again,) = await hub.broker.post([late])
+        assert isinstance(first, Receipt)
+        assert isinstance(again, Receipt)
+        assert (again.repeated, again.numbers) == (True, first.numbers)
+
+
 # -- what --------------------------------------------------------------------------------------
 
 

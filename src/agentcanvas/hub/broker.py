@@ -43,7 +43,8 @@ class Post(Struct, frozen=True, kw_only=True):
 
     ``key`` and ``digest`` are fingerprints of the id and of the message as it was sent. A broadcast
     has as many copies as there are recipients, and ``broadcast`` is its own event. ``spelled`` is
-    the envelope in the dialect of its origin, where that is known.
+    the envelope in the dialect of its origin, where that is known, and ``came_ms`` is when the hub
+    got it.
     """
 
     envelope: Envelope
@@ -56,6 +57,7 @@ class Post(Struct, frozen=True, kw_only=True):
     on_behalf_of: OnBehalfOf | UnsetType = UNSET
     breaches: tuple[str, ...] = ()
     spelled: bytes = b""
+    came_ms: int | None = None
 
     @property
     def sender(self) -> str:

@@ -6,14 +6,20 @@ What the lines hold is told in ``events``; how they look is left to whoever show
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from agentcanvas.errors import AgentCanvasError
 from agentcanvas.hub import mailbox
 from agentcanvas.hub.events import PRESENCE, STREAMS, EventKind, Posted, stream_of
 from agentcanvas.hub.mailbox import LetterState
 from agentcanvas.hub.office import Choice, Entry, Fate, Standing
+from agentcanvas.protocol.dialect import DialectName
+from agentcanvas.protocol.dialects import encode
+from agentcanvas.protocol.envelope import from_json
+from agentcanvas.protocol.rules import examine
 from agentcanvas.store import Event, Snapshot
 
 _A_PAGE = 1_000
@@ -85,6 +91,20 @@ _posted = msgspec.json.Decoder(Posted)
 def read(entry: Entry) -> Posted:
     """Read the line of a message."""
     return _posted.decode(bytes(entry.body))
+
+
+def breaches(posted: Posted) -> list[str]:
+    """Return every breach that a message was not refused for (M3).
+
+    Noted at the door is what can be seen only there. What its letters show, such as an id that is
+    no UUID, is looked for when somebody reads, so that nobody who sends waits for it.
+    """
+    found = list(posted.validation_errors)
+    with suppress(ValueError, AgentCanvasError):  # of no dialect, or there is no form for it
+        envelope = from_json(bytes(posted.envelope))
+        report = examine(encode(envelope, DialectName(envelope.origin)))
+        found += [each for each in map(str, report.breaches) if each not in found]
+    return found
 
 
 def read_id(entry: Entry) -> str:

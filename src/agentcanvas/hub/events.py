@@ -46,11 +46,15 @@ class OnBehalfOf(Struct, frozen=True, omit_defaults=True):
 
 
 class Posted(Struct, frozen=True, omit_defaults=True):
-    """A message as it was taken in; ``validation_errors`` are breaches it was not refused for."""
+    """A message as it was taken in; ``validation_errors`` are breaches it was not refused for.
+
+    The duration is the time from when the hub got it to the commit that keeps it (M4).
+    """
 
     envelope: Raw
     on_behalf_of: OnBehalfOf | UnsetType = UNSET
     validation_errors: tuple[str, ...] = ()
+    processing_duration_ms: int | UnsetType = UNSET
 
 
 class DeliveryFailure(Word):
@@ -160,6 +164,11 @@ def posted(
 ) -> bytes:
     """Write the event of a message."""
     return encode(Posted(Raw(to_json(envelope)), on_behalf_of, validation_errors))
+
+
+def timed(content: bytes, took_ms: int) -> bytes:
+    """Put on the event of a message how long it took to be taken in."""
+    return b'%b,"processing_duration_ms":%d}' % (content[:-1], took_ms)
 
 
 def read_posted(body: bytes) -> tuple[Envelope, OnBehalfOf | UnsetType]:

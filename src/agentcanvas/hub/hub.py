@@ -207,6 +207,7 @@ class Hub:
 
         What is queued first is kept first, but for tasks that wait for a person.
         """
+        came_ms = self.clock.now_ms()
         await self.hear(principal)
         outcomes: list[Outcome | asyncio.Future[Receipt] | None] = []
         posts: list[Post] = []
@@ -225,9 +226,8 @@ class Hub:
             if self.consent is not None and self.consent.concerns(principal, post):
                 outcomes.append(self._begin_with_consent(principal, post, self.consent))
             else:
-                if admitted.spelled and post.envelope is envelope:
-                    post = msgspec.structs.replace(post, spelled=admitted.spelled)
-                posts.append(post)
+                spelled = admitted.spelled if post.envelope is envelope else b""
+                posts.append(msgspec.structs.replace(post, spelled=spelled, came_ms=came_ms))
                 outcomes.append(None)
         # A task of its own, so that it is queued in this order whoever waits for it.
         posting = asyncio.ensure_future(self._post_all(posts)) if posts else None
@@ -251,8 +251,10 @@ class Hub:
 
         ``breaches`` are those it was not refused for at the door.
         """
+        came_ms = self.clock.now_ms()
         ((envelope, origin),) = await self._placed([envelope])
-        return self._checked(principal, envelope, origin, on_behalf_of, breaches)
+        post = self._checked(principal, envelope, origin, on_behalf_of, breaches)
+        return msgspec.structs.replace(post, came_ms=came_ms)
 
     async def _placed(
         self, envelopes: Sequence[Envelope]

@@ -19,7 +19,7 @@ from agentcanvas.hub import audit, mailbox
 from agentcanvas.hub.broker import Copy, Outcome, Post, Receipt
 from agentcanvas.hub.delivery import DeliveryRules
 from agentcanvas.hub.duties import Book
-from agentcanvas.hub.events import EventKind, posted, stream_of
+from agentcanvas.hub.events import EventKind, posted, stream_of, timed
 from agentcanvas.hub.mailbox import Kept, LetterState, Row, Waiting
 from agentcanvas.hub.router import key_of
 from agentcanvas.protocol.envelope import BROADCAST, Envelope
@@ -148,9 +148,10 @@ def _reserve(post: Post, room: dict[str, int]) -> None:
 
 
 def _write(transaction: Transaction, planned: Sequence[_Planned], now_ms: int) -> list[Kept]:
+    at_ms = transaction.at_ms
     # Checked already: the session's name when it was opened, the content's size by the hub.
     numbers = transaction.append_checked(
-        [(stream_of(each.post.session), _MESSAGE, each.content) for each in planned]
+        [(stream_of(each.post.session), _MESSAGE, _timed(each, at_ms)) for each in planned]
     )
     rows: list[Row] = []
     kept: list[Kept] = []
@@ -171,7 +172,7 @@ def _write(transaction: Transaction, planned: Sequence[_Planned], now_ms: int) -
             (number, key, post.digest, id_, session, sender, recipient, band, *times, state, 0, 0)
         )
     mailbox.insert(transaction, rows)
-    at = rfc3339(transaction.at_ms)
+    at = rfc3339(at_ms)
     audit.append(
         transaction,
         [
@@ -181,6 +182,11 @@ def _write(transaction: Transaction, planned: Sequence[_Planned], now_ms: int) -
     )
     mailbox.count(transaction, Counter([letter.recipient for letter in kept]))
     return kept
+
+
+def _timed(planned: _Planned, at_ms: int) -> bytes:
+    came_ms = planned.post.came_ms
+    return planned.content if came_ms is None else timed(planned.content, max(0, at_ms - came_ms))
 
 
 def _remember_threads(transaction: Transaction, planned: Sequence[_Planned]) -> None:

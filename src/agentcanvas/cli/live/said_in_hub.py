@@ -208,8 +208,10 @@ def entry_json(entry: Entry) -> dict[str, Any]:
     line["message"] = posted.envelope
     if posted.on_behalf_of is not UNSET:
         line["on_behalf_of"] = posted.on_behalf_of
-    if posted.validation_errors:
-        line["validation_errors"] = posted.validation_errors
+    if posted.processing_duration_ms is not UNSET:
+        line["processing_duration_ms"] = posted.processing_duration_ms
+    if breaches := chronicle.breaches(posted):
+        line["validation_errors"] = breaches
     return line
 
 
