@@ -45,3 +45,40 @@ async def test_the_interaction_log_has_the_lines_of_the_examples(tmp_path: Path)
         for event, shape in shapes(read(EXAMPLES / name)).items():
             assert written[event] == shape, event
     assert log.name.endswith(".jsonl")
+
+
+DEBATE = """
+version: 0.2
+agents:
+  - {id: ann, runtime: {kind: command, command: "cat >/dev/null; echo because"}}
+  - {id: bob, runtime: {kind: command, command: "cat >/dev/null; echo although"}}
+  - id: eve
+    role: judge
+    runtime: {kind: command, command: "cat >/dev/null; echo against"}
+interactions:
+  - id: i1
+    patternId: debate_judge
+    edges: [{source: ann, target: eve}, {source: bob, target: eve}]
+    data: {termination: [{type: max_rounds, rounds: 1}, {type: timeout_ms, ms: 60000}]}
+"""
+
+
+@pytest.mark.req("V3", "D22")
+async def test_what_goes_along_an_edge_is_from_speaker_to_speaker(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo", {"greeting.txt": "hello\n"})
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(DEBATE))
+        async for _ in engine.events(run_id):
+            pass
+    (log,) = root.glob(".agentcanvas/logs/*/*.jsonl")
+    steps = [line for line in read(log) if line["event"] == "step"]
+    assert [(line["edgeId"], line["from"], line["to"]) for line in steps] == [
+        ("", "engine", "ann"),
+        ("", "ann", "engine"),
+        ("", "engine", "bob"),
+        ("", "bob", "engine"),
+        ("e1", "ann", "eve"),
+        ("e1", "eve", "ann"),
+    ]
+    assert [line["step"] for line in steps] == [1, 2, 3, 4, 5, 6]
+    assert read(log)[-1]["reason"] == "judge_decision: against"

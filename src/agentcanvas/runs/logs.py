@@ -121,7 +121,7 @@ def _interaction(event: e.RunEvent) -> dict[str, object]:
             what = {"step": begun.step, "from": event.actor, "to": begun.to}
             return {"event": "step", **what, "note": begun.text}
         case e.TurnEnded(payload=done):
-            what = {"step": done.step, "from": event.actor, "to": "engine"}
+            what = {"step": done.step, "from": event.actor, "to": done.to}
             return {"event": "step", **what, "note": done.text or done.reason}
         case e.TurnProgressed(payload=part):
             what = {"step": part.line, "from": event.actor, "to": "engine"}

@@ -183,6 +183,8 @@ class TurnDone(Wire, frozen=True):
     duration_ms: int = 0
     charge: Charge | None = None
     step: int = 0
+    to: str = "engine"
+    """Whom it answers: the speaker on whose behalf it was asked (D22)."""
 
 
 class Progress(Wire, frozen=True):

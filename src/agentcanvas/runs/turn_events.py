@@ -68,6 +68,7 @@ class TurnEvents:
                 duration_ms=outcome.duration_ms,
                 charge=charge,
                 step=self._next_line(spec.place),
+                to=spec.place.speaker or "engine",
             ),
         )
 

@@ -125,6 +125,7 @@ export interface TurnDone {
   readonly durationMs?: number;
   readonly charge?: Charge | null;
   readonly step?: number;
+  readonly to?: string;
 }
 
 /** An agent has answered, or will not. */
