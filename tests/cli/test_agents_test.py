@@ -58,7 +58,7 @@ def test_one_that_is_refused_is_told_with_what_would_mend_it(place: Place, tmp_p
     [
         (("agents", "test", "claud"), "did you mean claude?"),
         (("login", "aider"), "export a key: ANTHROPIC_API_KEY, OPENAI_API_KEY"),
-        (("login", "claude"), "Claude Code is not here"),
+        (("login", "claude"), "Claude Code is not installed"),
     ],
 )
 def test_what_cannot_be_done_is_said_with_the_next_step(
