@@ -14,7 +14,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from agentcanvas.clock import rfc3339
 from agentcanvas.protocol.envelope import Envelope
-from agentcanvas.protocol.kinds import Kind, TaskAssign, TaskReject, TaskResult
+from agentcanvas.protocol.kinds import ANSWERS, TaskAssign, TaskReject, TaskResult
 from agentcanvas.protocol.reviews import ReviewResult
 from agentcanvas.protocol.values import Word
 from agentcanvas.store import Snapshot, Store, Transaction
@@ -24,20 +24,6 @@ from agentcanvas.store.rows import Rows
 _LONGEST_WORD = 100
 _A_PAGE = 1_000
 _rows = Rows("hub_audit", "prev", "entry", "hash")
-
-_RESPONSES = frozenset(
-    {
-        Kind.TASK_ACCEPT,
-        Kind.TASK_REJECT,
-        Kind.TASK_PROGRESS,
-        Kind.TASK_COMPLETE,
-        Kind.TASK_FAIL,
-        Kind.REVIEW_RESULT,
-        Kind.STATUS_RESPONSE,
-        Kind.ACK,
-        Kind.ERROR,
-    }
-)
 
 
 class EntryType(Word):
@@ -98,7 +84,7 @@ _exported = msgspec.json.Decoder(ExportedEntry)
 def entry_of(envelope: Envelope, recipient: str, session: str, timestamp: str) -> AuditEntry:
     """Say of a message what the trail keeps of it."""
     body, kind = envelope.body, envelope.kind
-    is_response = kind in _RESPONSES
+    is_response = kind in ANSWERS
     action: str | UnsetType = UNSET
     status: str | UnsetType = UNSET
     if is_response:

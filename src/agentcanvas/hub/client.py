@@ -23,22 +23,13 @@ from agentcanvas.hub.background import beside
 from agentcanvas.hub.broker import Parcel, Receipt, Settlement
 from agentcanvas.hub.events import OnBehalfOf
 from agentcanvas.protocol.envelope import Envelope
-from agentcanvas.protocol.kinds import Kind
+from agentcanvas.protocol.kinds import ANSWERS, Kind
 
 _AT_ONCE = 32
 _HOLD_EVERY_S = 10.0
 
 INTERIM = frozenset({Kind.TASK_ACCEPT, Kind.TASK_PROGRESS, Kind.ACK})
 """Answers after which more is to come."""
-
-_ANSWERS = INTERIM | {
-    Kind.TASK_COMPLETE,
-    Kind.TASK_FAIL,
-    Kind.TASK_REJECT,
-    Kind.REVIEW_RESULT,
-    Kind.STATUS_RESPONSE,
-    Kind.ERROR,
-}
 
 
 class Transport(Protocol):
@@ -288,7 +279,7 @@ class Connection:
     def _conversation_of(self, envelope: Envelope) -> Conversation | None:
         if envelope.reply_to is not UNSET and (found := self._conversations.get(envelope.reply_to)):
             return found
-        if envelope.kind not in _ANSWERS:
+        if envelope.kind not in ANSWERS:
             return None
         task, correlation = envelope.task_id, envelope.correlation_id
         open_ones = list(self._conversations.values())

@@ -12,23 +12,8 @@ from agentcanvas.errors import NotApproved, PermissionDenied
 from agentcanvas.hub.events import OnBehalfOf
 from agentcanvas.hub.session import Session
 from agentcanvas.protocol.envelope import Envelope
-from agentcanvas.protocol.kinds import Kind
+from agentcanvas.protocol.kinds import ANSWERS, Kind
 from agentcanvas.protocol.values import Word
-
-_ANSWERS = frozenset(
-    {
-        Kind.TASK_ACCEPT,
-        Kind.TASK_REJECT,
-        Kind.TASK_PROGRESS,
-        Kind.TASK_COMPLETE,
-        Kind.TASK_FAIL,
-        Kind.REVIEW_RESULT,
-        Kind.STATUS_RESPONSE,
-        Kind.ACK,
-        Kind.ERROR,
-    }
-)
-"""They go back along an edge, to whoever asked."""
 
 
 class PrincipalKind(Word):
@@ -121,7 +106,7 @@ def check_consent(principal: Principal, envelope: Envelope) -> None:
 
 def is_answer(kind: Kind) -> bool:
     """Tell whether a message goes back along an edge, to whoever asked."""
-    return kind in _ANSWERS
+    return kind in ANSWERS
 
 
 def check_edge(
@@ -142,5 +127,5 @@ def check_edge(
 def may_speak(session: Session, kind: Kind, speaker: str, recipient: str) -> bool:
     """Tell whether the session has an edge for this, there or, for an answer, back."""
     return session.has_edge(speaker, recipient) or (
-        kind in _ANSWERS and session.has_edge(recipient, speaker)
+        kind in ANSWERS and session.has_edge(recipient, speaker)
     )

@@ -48,6 +48,22 @@ class Kind(Word):
     ERROR = "error"
 
 
+ANSWERS = frozenset(
+    {
+        Kind.TASK_ACCEPT,
+        Kind.TASK_REJECT,
+        Kind.TASK_PROGRESS,
+        Kind.TASK_COMPLETE,
+        Kind.TASK_FAIL,
+        Kind.REVIEW_RESULT,
+        Kind.STATUS_RESPONSE,
+        Kind.ACK,
+        Kind.ERROR,
+    }
+)
+"""What goes back to whoever asked."""
+
+
 # --- tasks -------------------------------------------------------------------------------------
 
 
