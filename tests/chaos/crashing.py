@@ -18,7 +18,7 @@ import pytest
 from agentcanvas.app.office import open_engine
 from agentcanvas.clock import Clock
 from agentcanvas.flows.model import Flow
-from agentcanvas.runs import allowance, carrying_out
+from agentcanvas.runs import allowance, execution
 from agentcanvas.runs import events as e
 from agentcanvas.runs.budget import Meter
 from agentcanvas.runs.engine import Engine
@@ -73,7 +73,7 @@ def meters() -> Iterator[list[Meter]]:
         return made[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(carrying_out, "meter_of", kept)
+        patch.setattr(execution, "meter_of", kept)
         yield made
 
 

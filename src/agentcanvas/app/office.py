@@ -22,8 +22,8 @@ from agentcanvas.app.workspace import ensure_folder, store_path
 from agentcanvas.clock import Clock, SystemClock
 from agentcanvas.errors import StoreBusy
 from agentcanvas.patterns import PATTERNS
-from agentcanvas.runs.carrying_out import Equipment
 from agentcanvas.runs.engine import Engine
+from agentcanvas.runs.equipment import Equipment
 from agentcanvas.runs.logs import CollaborationLog, InteractionLog, RunLog
 from agentcanvas.runs.office import Office
 from agentcanvas.runs.transcripts import TranscriptLog

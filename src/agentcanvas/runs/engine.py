@@ -28,7 +28,7 @@ from agentcanvas.hub.person_inbox import PersonInbox
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
 from agentcanvas.runs import events as e
 from agentcanvas.runs import history, housekeeping, shelf
-from agentcanvas.runs.carrying_out import SYSTEM, Equipment, sound_flow
+from agentcanvas.runs.equipment import Equipment, sound_flow
 from agentcanvas.runs.ground import Ground
 from agentcanvas.runs.lives import Lives, mail_of
 from agentcanvas.runs.logbook import Logbook
@@ -168,7 +168,7 @@ class Engine:
             await self._refuse_changed_patterns(run_id, order)
             picked = await self._confine(order.unsafe)
             log = self._register.logbook(run_id)
-            await log.write(e.RunResumed(actor="engine", provenance=SYSTEM))
+            await log.write(e.RunResumed(actor="engine", provenance=e.Provenance.SYSTEM))
             self._lives.begin(run_id, order, picked)
 
     async def retry(self, run_id: str) -> str:
@@ -192,10 +192,10 @@ class Engine:
     ) -> tuple[str, ...]:
         """End what an agent does now, or what is done for a task; the run goes on without it."""
         self._register.stream(run_id)
-        carrying = self._lives.carrying(run_id)
-        if carrying is None:
+        execution = self._lives.execution(run_id)
+        if execution is None:
             raise IllegalTransition(f"Nothing is under way in {run_id}.")
-        return await carrying.stop_work("stopped by you", agent=agent, task_id=task_id)
+        return await execution.stop_work("stopped by you", agent=agent, task_id=task_id)
 
     async def tell(self, run_id: str, agent: str, text: str) -> None:
         """Say something to an agent of a run that goes on; it hears it with its next turn."""
@@ -213,9 +213,9 @@ class Engine:
         log, told = self._register.logbook(run_id), e.Told(agent, text.strip())
         event = e.WorkerTold(actor="person:you", provenance=e.Provenance.USER_INPUT, payload=told)
         (number,) = await log.transact(lambda unit: log.note(unit.transaction, event))
-        carrying = self._lives.carrying(run_id)
-        if carrying is not None:
-            carrying.note_told(told, number)
+        execution = self._lives.execution(run_id)
+        if execution is not None:
+            execution.note_told(told, number)
 
     async def undo(self, run_id: str, task_id: str | None = None) -> tuple[UndoneTask, ...]:
         """Take back what a task landed, or all that a run landed, the latest first."""
@@ -293,7 +293,7 @@ class Engine:
             state = await self.state(run_id)
             if state.status is RunStatus.RUNNING:
                 log = self._register.logbook(run_id)
-                await log.write(e.RunInterrupted(actor="engine", provenance=SYSTEM))
+                await log.write(e.RunInterrupted(actor="engine", provenance=e.Provenance.SYSTEM))
             answered = state.status is RunStatus.PARKED and await self._is_answered(run_id)
             if answered or (resume and state.status in (RunStatus.RUNNING, RunStatus.INTERRUPTED)):
                 try:
@@ -301,7 +301,9 @@ class Engine:
                 except AgentCanvasError as problem:  # of this run, not of the others
                     warned = e.Warned(f"It cannot go on: {problem}")
                     await self._register.logbook(run_id).write(
-                        e.WarningGiven(actor="engine", provenance=SYSTEM, payload=warned)
+                        e.WarningGiven(
+                            actor="engine", provenance=e.Provenance.SYSTEM, payload=warned
+                        )
                     )
 
     async def _watch_what_waits(self) -> None:

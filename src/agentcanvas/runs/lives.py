@@ -1,6 +1,6 @@
 """The runs that this process carries out: each a task that can be stopped, and whose end is said.
 
-What a run does is in ``carrying_out``. Whatever goes wrong in one ends that one and no other; a
+What a run does is in ``execution``. Whatever goes wrong in one ends that one and no other; a
 store that cannot keep anything for now, as on a full disk, interrupts it (D25).
 """
 
@@ -26,7 +26,8 @@ from agentcanvas.errors import (
 from agentcanvas.hub.alarm import happened_by
 from agentcanvas.runs import events as e
 from agentcanvas.runs import housekeeping
-from agentcanvas.runs.carrying_out import SYSTEM, CarryingOut, Equipment
+from agentcanvas.runs.equipment import Equipment
+from agentcanvas.runs.execution import Execution
 from agentcanvas.runs.logbook import Logbook
 from agentcanvas.runs.lookout import Lookout
 from agentcanvas.runs.office import RunOrder
@@ -53,7 +54,7 @@ class _Life:
         self.over = anyio.Event()
         self.is_ending = False
         self.stop_reason = ""
-        self.carrying: CarryingOut | None = None
+        self.execution: Execution | None = None
 
 
 class Lives:
@@ -79,22 +80,22 @@ class Lives:
     def __contains__(self, run_id: str) -> bool:
         return run_id in self._lives
 
-    def carrying(self, run_id: str) -> CarryingOut | None:
+    def execution(self, run_id: str) -> Execution | None:
         """What carries a run out, if anything does."""
         life = self._lives.get(run_id)
-        return None if life is None else life.carrying
+        return None if life is None else life.execution
 
     def waits_for(self, run_id: str) -> str:
         """For whom a run under way waits."""
-        carrying = self.carrying(run_id)
-        return "" if carrying is None else carrying.standing().sentence.removeprefix("waits for ")
+        execution = self.execution(run_id)
+        return "" if execution is None else execution.standing().sentence.removeprefix("waits for ")
 
     def is_busy(self, run_id: str) -> bool:
         """Whether a run goes on by itself, without anybody saying anything."""
         life = self._lives.get(run_id)
         if life is None or life.is_ending:
             return False
-        return life.carrying is None or not life.carrying.is_parked
+        return life.execution is None or not life.execution.is_parked
 
     # -- beginning and ending --------------------------------------------------------------------
 
@@ -140,10 +141,10 @@ class Lives:
         """Why a run has ended, or what the store cannot do for now, which only interrupts it."""
         try:
             stream = self._register.stream(run_id)
-            life.carrying = CarryingOut(
+            life.execution = Execution(
                 self._with, run_id, stream, order, picked, lookout=self._lookout
             )
-            return await life.carrying.run()
+            return await life.execution.run()
         except Exception as error:  # noqa: BLE001 - whatever it is ends this run, and says so
             first = _first(error)
             return first if isinstance(first, StoreFull | StoreBusy) else _end_of(first)
@@ -168,7 +169,7 @@ class Lives:
         """Say why a run ended, and take away what was asked of anybody and what came too late."""
         ended = e.RunEnded(
             actor="engine",
-            provenance=SYSTEM,
+            provenance=e.Provenance.SYSTEM,
             payload=msgspec.structs.replace(end, head=await self._head()),
         )
         numbers = [number for number, _ in await mail_of(self._with.store, {run_id})]
@@ -186,8 +187,11 @@ class Lives:
         if (await self._register.state(run_id)).status is RunStatus.RUNNING:
             warned = [] if why is None else [e.Warned(f"It was interrupted: {why}")]
             await self._register.logbook(run_id).write(
-                *(e.WarningGiven(actor="engine", provenance=SYSTEM, payload=w) for w in warned),
-                e.RunInterrupted(actor="engine", provenance=SYSTEM),
+                *(
+                    e.WarningGiven(actor="engine", provenance=e.Provenance.SYSTEM, payload=w)
+                    for w in warned
+                ),
+                e.RunInterrupted(actor="engine", provenance=e.Provenance.SYSTEM),
             )
 
     async def _interrupt_later(self, run_id: str, why: StoreError) -> None:

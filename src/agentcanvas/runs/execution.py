@@ -1,30 +1,22 @@
-"""Carrying out one run: its team is brought in, its interactions are played, its end is said.
+"""One run under way: its team is brought in, its interactions are played, its end is said.
 
 Everything here may be cut off at any moment and begun again: what was settled is recalled (D4).
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
 
 import anyio
 import msgspec
 
-from agentcanvas.clock import Clock
-from agentcanvas.errors import FlowError
-from agentcanvas.flows.check import check
-from agentcanvas.flows.document import read_document
-from agentcanvas.flows.model import Flow
 from agentcanvas.flows.settle import Settled as Interaction
 from agentcanvas.flows.settle import settle
 from agentcanvas.hub.audit import Trail
-from agentcanvas.hub.broker import Record, Transacting
+from agentcanvas.hub.broker import Record
 from agentcanvas.hub.client import Connection
 from agentcanvas.hub.guard import Principal, PrincipalKind
-from agentcanvas.hub.hub import Hub
 from agentcanvas.hub.person_inbox import mailbox_of
 from agentcanvas.hub.transports.memory import connect
 from agentcanvas.memory.notebook import Notebook
@@ -36,8 +28,9 @@ from agentcanvas.runs.allowance import behind_models, meter_of, time_limits
 from agentcanvas.runs.aside import Aside
 from agentcanvas.runs.attendance import Attendance
 from agentcanvas.runs.context import RunContext
-from agentcanvas.runs.crew import Crew, CrewCall
+from agentcanvas.runs.crew import CrewCall
 from agentcanvas.runs.desk import RunDesk
+from agentcanvas.runs.equipment import Equipment, sound_flow
 from agentcanvas.runs.ground import Ground
 from agentcanvas.runs.journal import Journal
 from agentcanvas.runs.logbook import Logbook
@@ -46,7 +39,6 @@ from agentcanvas.runs.noting import Noting
 from agentcanvas.runs.office import RunOrder
 from agentcanvas.runs.people import People, engine_of
 from agentcanvas.runs.preparing import prepare
-from agentcanvas.runs.repertoire import Repertoire
 from agentcanvas.runs.retaining import days_kept, forget_old_logs
 from agentcanvas.runs.rules import rules_of
 from agentcanvas.runs.slots import Slots
@@ -58,38 +50,8 @@ from agentcanvas.runs.watching import Watch
 from agentcanvas.sandbox.pick import Picked
 from agentcanvas.store import Store
 
-SYSTEM = e.Provenance.SYSTEM
 
-
-@dataclass(frozen=True)
-class Equipment:
-    """What every run of a workspace is carried out with."""
-
-    workspace: Path
-    store: Store
-    hub: Hub
-    broker: Transacting
-    clock: Clock
-    crew: Crew
-    repertoire: Repertoire
-    advice: Callable[[Flow], Sequence[str]] = lambda _: ()
-    """What the user should know before a flow runs here."""
-    vet: Callable[[Flow, RunOrder], None] = lambda *_: None
-    """Refuses a flow whose team cannot be brought together."""
-
-
-def sound_flow(order: RunOrder, repertoire: Repertoire) -> Flow:
-    """The flow of an order, or all that keeps it from running."""
-    document = read_document(order.flow_text.encode(), f"{order.flow}.yaml")
-    flow = check(document, repertoire.infos).sound()
-    for each in flow.interactions:
-        repertoire.pattern(each.pattern_id)
-    if not flow.interactions:
-        raise FlowError(f"The flow {order.flow} has no interaction; add one to run it.")
-    return flow
-
-
-class CarryingOut:
+class Execution:
     """One life of one run."""
 
     def __init__(
@@ -361,7 +323,10 @@ class CarryingOut:
             end = e.End(outcome.reason, outcome.done, result=outcome.result)
             return True, [
                 e.InteractionEnded(
-                    actor="engine", provenance=SYSTEM, interaction_id=each.id, payload=end
+                    actor="engine",
+                    provenance=e.Provenance.SYSTEM,
+                    interaction_id=each.id,
+                    payload=end,
                 )
             ]
 
@@ -395,10 +360,15 @@ async def _started(each: Interaction) -> tuple[bool, Sequence[e.RunEvent]]:
     )
     return True, [
         e.InteractionStarted(
-            actor="engine", provenance=SYSTEM, interaction_id=each.id, payload=configured
+            actor="engine",
+            provenance=e.Provenance.SYSTEM,
+            interaction_id=each.id,
+            payload=configured,
         )
     ]
 
 
 def _warning(sentence: str) -> e.WarningGiven:
-    return e.WarningGiven(actor="engine", provenance=SYSTEM, payload=e.Warned(sentence))
+    return e.WarningGiven(
+        actor="engine", provenance=e.Provenance.SYSTEM, payload=e.Warned(sentence)
+    )
