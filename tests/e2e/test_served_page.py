@@ -46,12 +46,17 @@ async def test_the_printed_link_opens_the_page_and_it_comes_back_by_itself_after
             assert page.complaints == []
 
         await page.wait_for_text(".lost", "Connection lost")
+        await page.look("location.hash = '#/runs'")
+        await page.wait_for_text(".empty", "The server does not answer, or is a newer one")
         await office.write("run_1", story.note("while nobody served"))
         port = urlsplit(info.url).port
         assert port is not None
         async with serve(port=port) as again:
             assert again.url == info.url
             await page.look("document.querySelector('.lost .button')?.click()")
+            await page.click(".empty .button")
+            await page.wait_for_text(".runs h2", "Runs")
+            await page.look("location.hash = '#/run'")
             await page.wait_for_text(".line", "while nobody served")
             await office.write("run_1", story.note("and it goes on"))
             await page.wait_for_text(".line", "and it goes on")

@@ -71,7 +71,7 @@ async function ask(at: string, request: RequestInit): Promise<Response> {
 
 async function refusal(answer: Response): Promise<ApiError> {
   if (answer.status === 401 || answer.status === 403) {
-    return new ApiError("this browser is not let in: open the link that agentcanvas printed", answer.status);
+    return new ApiError("this browser has no access: open the link that agentcanvas printed", answer.status);
   }
   try {
     const said = (await answer.json()) as { payload?: { error_code?: string; error_message?: string } };

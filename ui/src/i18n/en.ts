@@ -505,5 +505,6 @@ export const en = {
   "clean.done": "{size} freed.",
 
   "view.broken": "This view failed",
+  "view.notFetched": "The server does not answer, or is a newer one.",
   "view.unknown": "There is no such view",
 } as const;

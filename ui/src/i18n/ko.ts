@@ -504,5 +504,6 @@ export const ko: Readonly<Record<keyof Catalogue, string>> = {
   "clean.done": "{size} 비웠습니다.",
 
   "view.broken": "이 보기에서 오류가 났습니다",
+  "view.notFetched": "서버가 응답하지 않거나 새 버전입니다.",
   "view.unknown": "그런 보기는 없습니다",
 };

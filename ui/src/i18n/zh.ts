@@ -504,5 +504,6 @@ export const zh: Readonly<Record<keyof Catalogue, string>> = {
   "clean.done": "已释放 {size}。",
 
   "view.broken": "此视图出错了",
+  "view.notFetched": "服务器没有响应，或已是新版本。",
   "view.unknown": "没有这个视图",
 };

@@ -6,10 +6,11 @@
 // A view finds the run that is shown with useCurrentRun(), its events with useFeed(runId), lists
 // with the hooks of api/queries.ts, offers its keys with useActions(), and is built from parts/.
 
-import { type LazyExoticComponent, lazy } from "react";
+import type { ComponentType, LazyExoticComponent } from "react";
 import type { LucideIcon } from "lucide-react";
 import { FileText, GitPullRequest, Inbox, List, Play, ScrollText } from "lucide-react";
 import type { PlainKey } from "../i18n/index.ts";
+import { lazily } from "./lazily.ts";
 
 export interface View {
   /** Its place in the address. */
@@ -26,7 +27,7 @@ export interface View {
   readonly wide?: boolean;
   /** What the number beside its name counts. */
   readonly counts?: "runs" | "reviews" | "asks";
-  readonly Component: LazyExoticComponent<() => React.ReactNode>;
+  readonly Component: LazyExoticComponent<ComponentType>;
 }
 
 export const VIEWS: readonly View[] = [
@@ -37,7 +38,7 @@ export const VIEWS: readonly View[] = [
     key: "l",
     ofRun: false,
     counts: "runs",
-    Component: lazy(() => import("./runs/RunsView.tsx")),
+    Component: lazily(() => import("./runs/RunsView.tsx")),
   },
   {
     id: "run",
@@ -46,7 +47,7 @@ export const VIEWS: readonly View[] = [
     key: "t",
     ofRun: true,
     hasWaitingLine: true,
-    Component: lazy(() => import("./run/RunView.tsx")),
+    Component: lazily(() => import("./run/RunView.tsx")),
   },
   {
     id: "review",
@@ -57,7 +58,7 @@ export const VIEWS: readonly View[] = [
     hasWaitingLine: true,
     wide: true,
     counts: "reviews",
-    Component: lazy(() => import("./review/ReviewView.tsx")),
+    Component: lazily(() => import("./review/ReviewView.tsx")),
   },
   {
     id: "inbox",
@@ -66,7 +67,7 @@ export const VIEWS: readonly View[] = [
     key: "i",
     ofRun: false,
     counts: "asks",
-    Component: lazy(() => import("./inbox/InboxView.tsx")),
+    Component: lazily(() => import("./inbox/InboxView.tsx")),
   },
   {
     id: "transcript",
@@ -74,7 +75,7 @@ export const VIEWS: readonly View[] = [
     icon: ScrollText,
     key: "s",
     ofRun: true,
-    Component: lazy(() => import("./transcript/TranscriptView.tsx")),
+    Component: lazily(() => import("./transcript/TranscriptView.tsx")),
   },
   {
     id: "report",
@@ -82,7 +83,7 @@ export const VIEWS: readonly View[] = [
     icon: FileText,
     key: "o",
     ofRun: true,
-    Component: lazy(() => import("./report/ReportView.tsx")),
+    Component: lazily(() => import("./report/ReportView.tsx")),
   },
 ];
 

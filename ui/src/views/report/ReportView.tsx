@@ -1,6 +1,6 @@
 import { Copy, Download, FileText } from "lucide-react";
 import { useQuery } from "@tanstack/react-query";
-import { Suspense, lazy, useCallback, useMemo } from "react";
+import { Suspense, useCallback, useMemo } from "react";
 import { address, getText } from "../../api/client.ts";
 import { staleAfter } from "../../api/queries.ts";
 import { useT } from "../../i18n/index.ts";
@@ -10,9 +10,10 @@ import { complain, toast } from "../../parts/toast.tsx";
 import { type Action, useActions } from "../../shell/actions.ts";
 import { useCurrentRun } from "../../shell/current.ts";
 import { NoRuns } from "../run/NoRuns.tsx";
+import { lazily } from "../lazily.ts";
 import "../../styles/report.css";
 
-const Markdown = lazy(() => import("./Markdown.tsx"));
+const Markdown = lazily(() => import("./Markdown.tsx"));
 const FORMS = ["md", "html", "json"] as const;
 
 staleAfter("report", [
