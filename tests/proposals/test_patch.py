@@ -244,8 +244,12 @@ HOSTILE: dict[str, tuple[str, BreachKind, str]] = {
     "a name beyond all measure": (empty("x" * 300), BreachKind.BAD_NAME, "*"),
     "a path beyond all measure": (empty("d/" * 600 + "x"), BreachKind.BAD_NAME, "*"),
     "numbers beyond all measure": (
-        "diff --git a/f.txt b/f.txt\n--- a/f.txt\n+++ b/f.txt\n"
-        "@@ -99999999999999999999,1 +1 @@\n-a\n+A\n",
+        f"diff --git a/f.txt b/f.txt\n--- a/f.txt\n+++ b/f.txt\n@@ -{'9' * 5000},1 +1 @@\n-a\n+A\n",
+        BreachKind.NOT_PLAIN_FORM,
+        "",
+    ),
+    "lines that no file has": (
+        "diff --git a/f.txt b/f.txt\n--- a/f.txt\n+++ b/f.txt\n@@ -9999999999,1 +1 @@\n-a\n+A\n",
         BreachKind.DOES_NOT_APPLY,
         "*",
     ),

@@ -21,7 +21,8 @@ _INDEX: Final = re.compile(rb"index ([0-9a-f]{4,64})\.\.([0-9a-f]{4,64})(?: ([0-
 _MODE: Final = re.compile(rb"(old mode|new mode|new file mode|deleted file mode) ([0-7]{6})")
 _OLD: Final = re.compile(rb'--- (?:("?a/(?!/).+)|/dev/null)')
 _NEW: Final = re.compile(rb'\+\+\+ (?:("?b/(?!/).+)|/dev/null)')
-_HUNK: Final = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@( .*)?")
+_NUMBER: Final = rb"(\d{1,10})"  # Python takes no numbers of thousands of digits
+_HUNK: Final = re.compile(rb"@@ -%b(?:,%b)? \+%b(?:,%b)? @@( .*)?" % ((_NUMBER,) * 4))
 _BINARY: Final = re.compile(rb"(?:literal|delta) \d+")
 _BASE85: Final = re.compile(rb"[A-Za-z][0-9A-Za-z!#$%&()*+;<=>?@^_`{|}~-]+")
 _NO_NEWLINE: Final = re.compile(rb"\\ .*")
