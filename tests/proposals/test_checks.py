@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -64,6 +65,14 @@ def test_counts_are_read_from_the_summary_of_the_runner(case: str) -> None:
 def test_counting_any_output_never_fails(above: str, middle: str, below: str) -> None:
     counts = count_tests(above + middle + below)
     assert counts is None or counts.total >= 0
+
+
+@pytest.mark.parametrize("case", COUNTED)
+@pytest.mark.parametrize("digits", [10, 25, 5000])
+def test_a_number_that_nobody_could_keep_is_no_count(case: str, digits: int) -> None:
+    output, _ = COUNTED[case]
+    counts = count_tests(re.sub(r"\b[1-9]\b(?! (?:total|warning))", "9" * digits, output))
+    assert counts is None or 0 <= counts.total < 2**63
 
 
 async def run_here(command: str, tree: Path) -> CheckRun:

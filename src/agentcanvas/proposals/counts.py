@@ -16,17 +16,21 @@ if TYPE_CHECKING:
 
 TAIL: Final = 200_000
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_PYTEST: Final = re.compile(r"^=* ?((?:\d+ [a-z]+(?:, )?)+) in [\d.]+s\b.*$", re.MULTILINE)
-_NUMBERED: Final = re.compile(r"(\d+) ([a-z]+)")
-_UNITTEST: Final = re.compile(r"^Ran (\d+) tests? in [\d.]+s$", re.MULTILINE)
+# No more digits than the store can hold: a test may print any number.
+_PYTEST: Final = re.compile(r"^=* ?((?:\d{1,9} [a-z]+(?:, )?)+) in [\d.]+s\b.*$", re.MULTILINE)
+_NUMBERED: Final = re.compile(r"\b(\d{1,9}) ([a-z]+)")
+_UNITTEST: Final = re.compile(r"^Ran (\d{1,9}) tests? in [\d.]+s$", re.MULTILINE)
 _UNITTEST_END: Final = re.compile(r"^FAILED \((.*)\)$", re.MULTILINE)
-_CARGO: Final = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed;", re.MULTILINE)
+_UNITTEST_BAD: Final = re.compile(r"(?:failures|errors)=(\d{1,9})\b")
+_CARGO: Final = re.compile(r"^test result: \w+\. (\d{1,9}) passed; (\d{1,9}) failed;", re.MULTILINE)
 # Blanks before a word are on its line: with \s a page of empty lines would be read once for each.
 _GO: Final = re.compile(r"^[ \t]*--- (PASS|FAIL): ", re.MULTILINE)
 _JEST: Final = re.compile(r"^Tests:[ \t]+(.{0,200}\d total)$", re.MULTILINE)
-_VITEST: Final = re.compile(r"^[ \t]*Tests[ \t]+((?:\d+ [a-z]+(?: \| )?)+) \(\d+\)$", re.MULTILINE)
-_MOCHA: Final = re.compile(r"^[ \t]*(\d+) (passing|failing)\b", re.MULTILINE)
-_NODE: Final = re.compile(r"^(?:#|\u2139) (pass|fail) (\d+)$", re.MULTILINE)
+_VITEST: Final = re.compile(
+    r"^[ \t]*Tests[ \t]+((?:\d{1,9} [a-z]+(?: \| )?)+) \(\d{1,9}\)$", re.MULTILINE
+)
+_MOCHA: Final = re.compile(r"^[ \t]*(\d{1,9}) (passing|failing)\b", re.MULTILINE)
+_NODE: Final = re.compile(r"^(?:#|\u2139) (pass|fail) (\d{1,9})$", re.MULTILINE)
 
 
 def uncoloured(output: str) -> str:
@@ -88,7 +92,7 @@ def _unittest(text: str) -> TestsRun | None:
     if not ran:
         return None
     ends = _UNITTEST_END.findall(text)
-    failed = sum(int(n) for n in re.findall(r"(?:failures|errors)=(\d+)", ends[-1])) if ends else 0
+    failed = sum(map(int, _UNITTEST_BAD.findall(ends[-1]))) if ends else 0
     return TestsRun(passed=max(int(ran[-1]) - failed, 0), failed=failed)
 
 
