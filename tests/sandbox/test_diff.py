@@ -19,6 +19,7 @@ from agentcanvas.sandbox.changes import Change, Status
 from agentcanvas.sandbox.diff import make_patch
 from agentcanvas.sandbox.generation import Generation, take_generation
 from agentcanvas.sandbox.prepare import Sandbox, open_sandbox, prepare_sandbox
+from agentcanvas.sandbox.trees import remove_path
 from tests.sandbox.conftest import RUN, git, named, tree_of, write
 
 pytestmark = pytest.mark.req("S5", "D14")
@@ -298,15 +299,30 @@ async def test_a_file_too_large_for_a_patch_is_refused_by_name(workspace: Path) 
     sandbox = await sandbox_on(workspace)
     with (sandbox.work_dir / "huge.bin").open("wb") as file:
         file.truncate(diff.LARGEST_FILE + 1)
-    with pytest.raises(Unpatchable, match=r"'huge\.bin'"):
+    with pytest.raises(
+        Unpatchable, match=r"'huge\.bin' has 20\.0 MiB, and a patch carries at most"
+    ):
         await make_patch(sandbox)
 
 
-async def test_a_base_that_was_tampered_with_is_noticed(workspace: Path) -> None:
+async def test_a_work_folder_that_is_gone_is_one_clear_error(workspace: Path) -> None:
     sandbox = await sandbox_on(workspace)
-    frozen = sandbox.paths.input_dir / "README.md"
+    remove_path(sandbox.work_dir)
+    with pytest.raises(SandboxError, match=r"What was changed in .*work cannot be read"):
+        await make_patch(sandbox)
+
+
+def forged(frozen: Path) -> None:
     frozen.chmod(0o644)
     frozen.write_text("forged\n")
+
+
+@pytest.mark.parametrize("tamper", [forged, lambda frozen: frozen.chmod(0o755)])
+async def test_a_base_that_was_tampered_with_is_noticed(
+    workspace: Path, tamper: Callable[[Path], object]
+) -> None:
+    sandbox = await sandbox_on(workspace)
+    tamper(sandbox.paths.input_dir / "README.md")
     write(sandbox.work_dir, {"README.md": "mine\n"})
     with pytest.raises(SandboxError, match=r"frozen 'README\.md' of g0 was changed"):
         await make_patch(sandbox)

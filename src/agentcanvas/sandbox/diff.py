@@ -23,6 +23,8 @@ import msgspec
 from agentcanvas.errors import SandboxError, Unpatchable
 from agentcanvas.sandbox import git
 from agentcanvas.sandbox.changes import Change, Side, Status, changes_between, git_mode
+from agentcanvas.sandbox.generation import told
+from agentcanvas.sandbox.limits import shown_bytes
 from agentcanvas.sandbox.manifest import Manifest, differing, is_patchable, scan
 from agentcanvas.sandbox.paths import shown
 from agentcanvas.sandbox.prepare import Sandbox
@@ -59,7 +61,12 @@ class Patch(msgspec.Struct, frozen=True):
 
 async def make_patch(sandbox: Sandbox) -> Patch:
     """Compare work/ with its base; the agent's processes must be gone."""
-    return await anyio.to_thread.run_sync(partial(_make_patch, sandbox))
+    try:
+        return await anyio.to_thread.run_sync(partial(_make_patch, sandbox))
+    except OSError as error:
+        raise SandboxError(
+            f"What was changed in {sandbox.work_dir} cannot be read: {told(error)}"
+        ) from error
 
 
 def _make_patch(sandbox: Sandbox) -> Patch:
@@ -89,8 +96,8 @@ def _changes(sandbox: Sandbox, suspects: Iterable[bytes], now: Manifest) -> tupl
             continue
         if stamp[1] > LARGEST_FILE:
             raise Unpatchable(
-                f"'{shown(path)}' has {stamp[1]} bytes and a patch carries {LARGEST_FILE} a file; "
-                "remove it or have it ignored"
+                f"'{shown(path)}' has {shown_bytes(stamp[1])}, and a patch carries at most "
+                f"{shown_bytes(LARGEST_FILE)} a file; remove it or have it ignored"
             )
         if not stamp[0] & stat.S_IRUSR:  # closed to its owner, but its owner is us
             os.chmod(work + path, stat.S_IMODE(stamp[0]) | stat.S_IRUSR)
@@ -104,7 +111,8 @@ def _check_base(sandbox: Sandbox, path: bytes) -> None:
     if not seen or path not in sandbox.filled:
         return
     status = os.lstat(os.fsencode(sandbox.base.tree) + b"/" + path)
-    if (status.st_size, status.st_mtime_ns) != (seen[1], seen[2]):
+    frozen = (git_mode(status.st_mode), status.st_size, status.st_mtime_ns)
+    if frozen != (git_mode(seen[0]), seen[1], seen[2]):
         raise SandboxError(
             f"The frozen '{shown(path)}' of {sandbox.base.name} was changed; "
             "the turn has to be repeated on a new generation"
