@@ -13,6 +13,7 @@ from agentcanvas.errors import SandboxError
 from agentcanvas.sandbox import cleanup
 from agentcanvas.sandbox.cleanup import (
     NOTHING,
+    Going,
     Keep,
     Plan,
     Standing,
@@ -235,3 +236,34 @@ def test_sizes_are_said_so_that_people_can_compare_them() -> None:
         "2.5 MB",
         "3.1 GB",
     ]
+
+
+@pytest.mark.parametrize("name", ["trash", "pool", "sandboxes", "generations"])
+async def test_nothing_is_removed_through_a_link(
+    workspace: Path, tmp_path: Path, name: str
+) -> None:
+    outside = tmp_path / "precious"
+    write(outside, {"file": "1", f"{run_id(1)}/coder/work/file": "2", ".growing-x/file": "3"})
+    before = tree_of(outside)
+    (workspace / ".agentcanvas").mkdir()
+    (workspace / ".agentcanvas" / name).symlink_to(outside)
+    with pytest.raises(SandboxError, match=f"{name} is a link"):
+        await clean_up(workspace, await plan_cleanup(workspace, settled(1), NOTHING))
+    with pytest.raises(SandboxError, match=f"{name} is a link"):
+        await clean_up(workspace, Plan((Going(run_id(1), 1),), (), pool=1, trash=1))
+    assert tree_of(outside) == before
+
+
+async def test_a_link_among_the_runs_and_sandboxes_is_neither(
+    workspace: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "precious"
+    write(outside, {"work/file": "1", "coder/work/file": "2", "g0/tree/file": "3"})
+    before = tree_of(outside)
+    folder = (await make_run(workspace, 1)).paths.root
+    (folder.parent / "other").symlink_to(outside)
+    (folder.parent.parent / run_id(2)).symlink_to(outside)
+    plan = await plan_cleanup(workspace, settled(1, 2), NOTHING)
+    assert going(plan) == [run_id(1)]
+    await clean_up(workspace, plan)
+    assert tree_of(outside) == before

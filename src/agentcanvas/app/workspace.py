@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from agentcanvas.app.made_here import refuse_gifts
 from agentcanvas.errors import ResourceError
 
 FOLDER = ".agentcanvas"
@@ -65,6 +66,7 @@ def ensure_folder(root: Path) -> Path:
         # A link could lead anywhere, and what is trusted must lie in the workspace itself.
         if not stat.S_ISDIR(folder.lstat().st_mode):
             raise _in_the_way(folder)
+        refuse_gifts(root)
         if not store_path_in(folder).exists():
             # What agents see and say is the user's alone; who opens the folder later has reasons.
             folder.chmod(stat.S_IMODE(folder.lstat().st_mode) & ~0o077)

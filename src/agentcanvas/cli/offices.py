@@ -19,6 +19,7 @@ from typing import Final, NoReturn
 import anyio
 import typer
 
+from agentcanvas.app.made_here import refuse_gifts
 from agentcanvas.app.settings_here import LOOK, NOT_YET, own_file_holds
 from agentcanvas.app.workspace import ensure_folder, store_path
 from agentcanvas.cli.here import root_here
@@ -104,6 +105,7 @@ def at_office(work: Work, *, serve: bool = False) -> NoReturn:
         if store_path(root).exists():
             async with open_office(root, serve=serve) as office:
                 return await work(office)
+        refuse_gifts(root)
         with TemporaryDirectory(prefix="agentcanvas-") as empty:
             async with open_office(Path(empty)) as office:
                 return await work(office)

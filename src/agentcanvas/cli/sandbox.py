@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from agentcanvas.app.made_here import refuse_gifts
 from agentcanvas.app.planning import images_going, standings
 from agentcanvas.app.workspace import FOLDER, ensure_folder
 from agentcanvas.cli.here import root_here
@@ -142,6 +143,7 @@ def diff(
     root = root_here()
 
     async def work() -> int:
+        refuse_gifts(root)
         run_id, agent_id = _meant(root, run, agent)
         patch = await make_patch(await open_sandbox(root, run_id, agent_id))
         for note in patch.notes:
@@ -185,6 +187,7 @@ def list_() -> None:
     root = root_here()
 
     async def work() -> int:
+        refuse_gifts(root)
         use = await disk_use(root)
         if not use.bytes:
             print("There are no sandboxes; make one with: agentcanvas sandbox make")

@@ -175,7 +175,7 @@ async def _has_changes(workspace: Path, run_id: str, paths: SandboxPaths) -> boo
 def _sandboxes(workspace: Path, run_id: str) -> list[SandboxPaths]:
     folder = run_folder(workspace, run_id)
     entries = sorted(folder.iterdir()) if folder.is_dir() else []
-    return [SandboxPaths(entry) for entry in entries if entry.is_dir()]
+    return [SandboxPaths(e) for e in entries if e.is_dir() and not e.is_symlink()]
 
 
 def _clean_up(workspace: Path, plan: Plan) -> None:

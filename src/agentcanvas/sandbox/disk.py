@@ -14,7 +14,7 @@ from pathlib import Path
 import anyio.to_thread
 import msgspec
 
-from agentcanvas.sandbox.paths import HOME_FOLDER, generations_folder, is_run_id, run_folder
+from agentcanvas.sandbox.paths import generations_folder, is_run_id, own_folder, run_folder
 from agentcanvas.sandbox.pool import pool_folder
 
 _BLOCK_UNIT = 512
@@ -58,17 +58,17 @@ class DiskUse(msgspec.Struct, frozen=True):
 
 def runs_on_disk(workspace: Path) -> list[str]:
     """List the runs that have sandboxes or generations, the newest first."""
-    home = workspace / HOME_FOLDER
     found: set[str] = set()
-    for folder in (home / "sandboxes", home / "generations"):
+    for folder in (own_folder(workspace, "sandboxes"), own_folder(workspace, "generations")):
         if folder.is_dir():
-            found |= {entry.name for entry in folder.iterdir() if is_run_id(entry.name)}
+            entries = (entry for entry in folder.iterdir() if not entry.is_symlink())
+            found |= {entry.name for entry in entries if is_run_id(entry.name)}
     return sorted(found, reverse=True)
 
 
 def trash_folder(workspace: Path) -> Path:
     """Where things wait for their removal."""
-    return workspace / HOME_FOLDER / "trash"
+    return own_folder(workspace, "trash")
 
 
 async def disk_use(workspace: Path, order: Iterable[str] | None = None) -> DiskUse:

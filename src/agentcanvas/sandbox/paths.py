@@ -14,7 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentcanvas.errors import PathRefused
+from agentcanvas.errors import PathRefused, SandboxError
 
 HOME_FOLDER = ".agentcanvas"
 
@@ -136,12 +136,20 @@ class SandboxPaths:
 
 def run_folder(workspace_root: Path, run_id: str) -> Path:
     """Where the sandboxes of a run are."""
-    return workspace_root / HOME_FOLDER / "sandboxes" / checked_run_id(run_id)
+    return own_folder(workspace_root, "sandboxes") / checked_run_id(run_id)
 
 
 def generations_folder(workspace_root: Path, run_id: str) -> Path:
     """Where the frozen bases of a run are."""
-    return workspace_root / HOME_FOLDER / "generations" / checked_run_id(run_id)
+    return own_folder(workspace_root, "generations") / checked_run_id(run_id)
+
+
+def own_folder(workspace_root: Path, name: str) -> Path:
+    """Where we keep something; never elsewhere, for what is not needed any more is removed."""
+    folder = workspace_root / HOME_FOLDER / name
+    if folder.is_symlink():
+        raise SandboxError(f"{folder} is a link, and sandboxes lie in the workspace; remove it")
+    return folder
 
 
 def get_sandbox_paths(workspace_root: Path, run_id: str, agent_id: str) -> SandboxPaths:

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from agentcanvas.sandbox.manifest import Manifest, packed, unpacked
-from agentcanvas.sandbox.paths import HOME_FOLDER, SandboxPaths
+from agentcanvas.sandbox.paths import SandboxPaths, own_folder
 from agentcanvas.sandbox.trees import remove_path
 
 MOST_TREES = 4
@@ -49,7 +49,7 @@ class Pooled:
 
 def pool_folder(workspace: Path) -> Path:
     """Where the pool of a workspace is."""
-    return workspace / HOME_FOLDER / "pool"
+    return own_folder(workspace, "pool")
 
 
 def pooled_trees(workspace: Path) -> list[Path]:
