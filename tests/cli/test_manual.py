@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from typer.testing import CliRunner
 
 from agentcanvas import cli
 from agentcanvas.cli import COMMANDS, app
+from agentcanvas.cli.examples import EXAMPLES
 from agentcanvas.cli.manual import GROUPS
 
 WIDTH = 80
@@ -31,6 +34,18 @@ def every_command() -> Iterator[tuple[str, ...]]:
 
 
 ALL = tuple(every_command())
+
+
+@contextmanager
+def _command(given: list[str]) -> Iterator[tuple[Any, list[str]]]:
+    """The command that a line calls, and what is left for it."""
+    command: Any = typer.main.get_command(app)
+    with command.make_context("agentcanvas", [], resilient_parsing=True) as context:
+        while (below := given and command.get_command(context, given[0])) is not None and below:
+            command, given = below, given[1:]
+            if not hasattr(command, "commands"):
+                break
+        yield command, given
 
 
 def help_of(*words: str) -> str:
@@ -53,6 +68,21 @@ def test_help_speaks_in_words_and_fits_a_terminal(words: tuple[str, ...]) -> Non
 def test_completion_is_offered_where_it_works_and_nowhere_else(words: tuple[str, ...]) -> None:
     assert "--install-completion" in help_of()
     assert "--install-completion" not in help_of(*words)
+
+
+@pytest.mark.parametrize("words", ALL[1:], ids=" ".join)
+def test_every_help_ends_with_an_example_that_its_command_takes(words: tuple[str, ...]) -> None:
+    said = help_of(*words)
+    assert "\n Example" in said
+    for line in EXAMPLES[" ".join(words)]:
+        assert f"   agentcanvas {line}\n" in said
+        given = shlex.split(line.partition(" > ")[0], comments=True)
+        with _command(given) as (command, rest):
+            command.make_context("agentcanvas", rest)
+
+
+def test_every_example_belongs_to_a_command() -> None:
+    assert set(EXAMPLES) == {" ".join(words) for words in ALL[1:]}
 
 
 def test_every_command_stands_under_a_heading() -> None:

@@ -48,7 +48,7 @@ class _Lazy(TyperGroup):
         command: Any = typer.main.get_command(module.app)
         command.name = cmd_name
         command.rich_help_panel = heading
-        in_words(command, ctx)
+        in_words(command, ctx, cmd_name)
         return command
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

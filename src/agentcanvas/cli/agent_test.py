@@ -39,7 +39,7 @@ def try_cli(
     key_env: KeyEnv = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a coding CLI for one word, confined and with its key outside, as in a run.
+    """Send a coding CLI a test question, confined as in a run.
 
     This costs a little money. Exit code 1 when it cannot be used; what would mend it is said.
     """

@@ -43,7 +43,7 @@ def agents(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the agents that the hub knows: who is there, what they can do, what waits for them.
+    """List the agents the hub knows: who is present, what they can do, what waits for them.
 
     An agent that says nothing for 90 seconds is lost; it is present again with its next word.
     """

@@ -21,7 +21,7 @@ app = typer.Typer(
     add_completion=False,
     invoke_without_command=True,
     rich_markup_mode="markdown",
-    help="See what agents want to do that needs your consent; grant or refuse it. Alone: list it.",
+    help="List tasks that need your consent, and grant or refuse them.",
 )
 
 NONE = "Nothing waits for your consent."
@@ -45,13 +45,13 @@ def approvals(context: typer.Context, data: Data = None, as_json: AsJson = False
 
 @app.command(name="list")
 def list_(context: typer.Context, data: Data = None, as_json: AsJson = False) -> None:
-    """List the tasks that wait for your consent, and the critical errors to be seen."""
+    """List the tasks that wait for your consent, and critical errors to acknowledge."""
     _list(data or context.obj, as_json=as_json)
 
 
 @app.command()
 def grant(context: typer.Context, which: Which, data: Data = None) -> None:
-    """Let a task be delivered, or say that you have seen an error."""
+    """Let a task be delivered, or acknowledge an error."""
     _answer(data or context.obj, which, {"decision": "approve"}, "granted; it is delivered")
 
 
@@ -64,7 +64,7 @@ def refuse(
     ] = "",
     data: Data = None,
 ) -> None:
-    """Do not let a task be delivered; whoever wanted it is told, with the reason."""
+    """Do not let a task be delivered; its sender is told, with the reason."""
     content = {"decision": "refuse", "reason": reason}
     _answer(data or context.obj, which, content, "refused; its sender is told")
 

@@ -17,7 +17,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 @app.command()
 def attach(words: RunAndAgent) -> None:
-    """Follow what an agent says and does, live, until its turn ends.
+    """Follow live what an agent says and does, until its turn ends.
 
     Ctrl-C leaves; the agent goes on.
     """

@@ -52,7 +52,7 @@ def verify(
         ),
     ] = None,
 ) -> None:
-    """Find the first entry that was changed, moved, dropped or cut off.
+    """Verify the trail: find the first entry that was changed, moved or dropped.
 
     Works while the hub runs. Exit code 0 when the trail is whole, 1 when it is not.
     """
@@ -91,7 +91,7 @@ def export(
         ),
     ] = None,
 ) -> None:
-    """Print every entry as a line of JSON with its hashes, enough to verify it without the hub.
+    """Print every entry as a line of JSON, with the hashes to verify it without the hub.
 
     Names and words of the protocol are in it, never the text of a message.
     """

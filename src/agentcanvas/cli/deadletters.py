@@ -27,7 +27,7 @@ app = typer.Typer(
     add_completion=False,
     invoke_without_command=True,
     rich_markup_mode="markdown",
-    help="Look at messages that could not be delivered; resend or delete them. Alone: list them.",
+    help="List messages that could not be delivered, and resend or delete them.",
 )
 
 NONE = "There are no dead letters: whatever was sent arrived, or still waits."
@@ -61,7 +61,7 @@ def show(
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show one of them, with the whole message."""
+    """Show one of them in full."""
 
     async def work(hub: Hub) -> int:
         letter = await hub.office.dead_letter(number)
@@ -83,7 +83,7 @@ def show(
 def resend(
     context: typer.Context, numbers: Numbers = None, *, all_: All = False, data: Data = None
 ) -> None:
-    """Put some back into their inboxes, with all their tries, as if they had come now."""
+    """Deliver some again, with all their attempts."""
     _each(numbers, all_, data or context.obj, "resent", lambda hub: hub.office.resend)
 
 
@@ -91,7 +91,7 @@ def resend(
 def delete(
     context: typer.Context, numbers: Numbers = None, *, all_: All = False, data: Data = None
 ) -> None:
-    """Give some up for good; a repeat of the same message is still recognised."""
+    """Delete some for good; a repeat of the same message is still recognised."""
     _each(numbers, all_, data or context.obj, "deleted", lambda hub: hub.office.delete)
 
 

@@ -17,17 +17,17 @@ app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 def demo(
     *,
     leave: Annotated[
-        bool, typer.Option("--exit", help="End after the run; do not go on serving the page.")
+        bool, typer.Option("--exit", help="End after the run instead of serving the page.")
     ] = False,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the link, but do not open it.")
     ] = False,
     folder: Annotated[
-        Path, typer.Option("--folder", metavar="DIR", help="Where the sample repository is made.")
+        Path, typer.Option("--folder", metavar="DIR", help="Where to create the sample repository.")
     ] = Path("agentcanvas-demo"),
     force: Annotated[
         bool,
-        typer.Option("--force", help="Make the folder anew, and lose what you changed in it."),
+        typer.Option("--force", help="Recreate the folder, and lose what you changed in it."),
     ] = False,
     dialects: Annotated[
         bool,
@@ -39,13 +39,13 @@ def demo(
         bool, typer.Option("--full", help="With --dialects: every message, sent and arrived.")
     ] = False,
 ) -> None:
-    """Watch a planner, two coders and a reviewer mend a small repository.
+    """Watch a planner, two coders and a reviewer fix a small repository.
 
     The agents are scripted, all else is real: sandboxes, patches, checks, verdicts. One proposal is
     sent back, one is rejected and planned again, the tests go green. Then the report is printed,
     what must be true is checked, and the page is served until Ctrl-C.
 
-    No account, no key, no network. Exit code 0 only if everything was as it must be.
+    No account, no key, no network. Exit code 0 only if every check at the end holds.
     """
     if full and not dialects:
         raise misused("--full belongs to --dialects; say both")

@@ -32,7 +32,7 @@ def doctor(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Look at this machine and this workspace: what is there, what is missing, what to do.
+    """Check what a run needs on this machine and in this workspace, and say what to do.
 
     Exit code 1 only when something is in the way of running.
     """

@@ -57,7 +57,7 @@ def new(
     from_: From = Starter.SOLO,
     force: Annotated[bool, typer.Option("--force", help="Write over a flow of that name.")] = False,
 ) -> None:
-    """Make a flow from a starter, as a commented file to change as you like."""
+    """Create a flow from a starter: a commented file to change as you like."""
     root = root_here()
     made = make_flow(root, name or from_.value, from_.value, force=force)
     print(f"Made {made.shown}: {STARTERS[from_.value]}. Change in it what you like.")
@@ -67,7 +67,7 @@ def new(
 
 @app.command("list")
 def list_(as_json: AsJson = False) -> None:
-    """List the flows of this workspace, also those that cannot run."""
+    """List the flows of this workspace, including those that cannot run."""
     root = root_here()
     found = [(path, _examined(path)[1]) for path in flow_files(root).values()]
     if as_json:
@@ -89,7 +89,7 @@ def show(
         bool, typer.Option("--yaml", help="Print the file as it is, sound or not.")
     ] = False,
 ) -> None:
-    """Show who is in a flow and what they do, with everything said that the file leaves open."""
+    """Show who is in a flow and what they do, with all defaults filled in."""
     path = _find(name)
     document, checked = _examined(path)
     if as_yaml:
@@ -124,7 +124,7 @@ def check_(
     all_: Annotated[bool, typer.Option("--all", help="All flows of this workspace.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say everything that is wrong with flows at once: where, which rule, and the way out.
+    """List all problems of flows: where, which rule, and how to fix it.
 
     Exit code 0 when all are sound, 1 when one has an error. Warnings do not count as errors.
     """
@@ -149,7 +149,7 @@ def check_(
 
 @app.command("bounds")
 def bounds_(name: Name, as_json: AsJson = False) -> None:
-    """Show the most that a flow can need before it ends, and what has no bound."""
+    """Show the most a flow can use before it ends, and what has no limit."""
     path = _find(name)
     found = bounds(_sound(_examined(path)[1]), _patterns())
     if as_json:

@@ -58,7 +58,7 @@ def init(
         bool, typer.Option("--here", help="Make it this folder, whatever is above it.")
     ] = False,
 ) -> None:
-    """Make this project a workspace: a folder for flows and records, and a first flow.
+    """Set up a workspace: a folder for flows and records, and a first flow.
 
     The workspace is the nearest folder above that is one already, else the top of the git
     repository, else this folder. Running it again changes nothing. A part of a large repository

@@ -46,7 +46,7 @@ def login(
     *,
     out: Annotated[bool, typer.Option("--out", help="Forget the login instead.")] = False,
 ) -> None:
-    """Log a coding CLI in, in a home that belongs to AgentCanvas.
+    """Give a coding CLI a login of its own, in a home that belongs to AgentCanvas.
 
     Your own login is neither read nor changed: its tokens are renewed now and then, and a copy
     would log you out. Members of a team that use this login work one after the other. A key in the

@@ -9,86 +9,69 @@ from __future__ import annotations
 from typing import Any, Final
 
 GROUPS: Final = {
-    "Begin": {
+    "Get started": {
         "doctor": (
-            "Look at this machine and this workspace: what is there, what is missing, what to do."
+            "Check what a run needs on this machine and in this workspace, and say what to do."
         ),
-        "demo": "Watch a planner, two coders and a reviewer mend a small repository.",
-        "init": "Make this project a workspace: a folder for flows and records, and a first flow.",
+        "demo": "Watch a planner, two coders and a reviewer fix a small repository.",
+        "init": "Set up a workspace: a folder for flows and records, and a first flow.",
         "run": "Run a team of agents on a request, in this workspace.",
         "serve": (
-            "Serve this workspace until Ctrl-C: its runs, its API and its page, on this "
-            "machine only."
+            "Open this workspace in the browser and serve it until Ctrl-C, on this machine only."
         ),
     },
     "Decide": {
-        "review": "Look at what waits for you and decide; the run then goes on here.",
-        "proposals": (
-            "List what was proposed and waits; with a run or a task, show the changes themselves."
-        ),
+        "review": "Decide about what waits for you; the run then continues here.",
+        "proposals": "List the proposals that wait; with a run or a task, show their changes.",
         "undo": "Take back what a run landed in your files, the latest change first.",
     },
     "Look at runs": {
         "runs": "List the runs of this workspace, the newest first, and what they wait for.",
-        "show": (
-            "Show how a run stands: its tasks, what the checks and reviewers say, whom it "
-            "waits for."
-        ),
+        "show": "Show the state of a run: its tasks, checks and verdicts, and whom it waits for.",
         "transcript": "Print what an agent said and did in a run, in full.",
-        "attach": "Follow what an agent says and does, live, until its turn ends.",
-        "report": "Say what happened in a run: who did what, what was decided and what landed.",
+        "attach": "Follow live what an agent says and does, until its turn ends.",
+        "report": "Report on a run: who did what, what was decided and what landed.",
     },
-    "Step in": {
-        "tell": "Say something to an agent of a run that goes on; it hears it with its next turn.",
+    "Intervene": {
+        "tell": "Send a message to an agent at work; it reads it at the start of its next turn.",
         "stop": "End a run and keep what is there: landed changes stay, proposals stay readable.",
-        "resume": "Go on with a run where it was cut off, and watch it as run does.",
+        "resume": "Continue a run that was stopped or cut off, and watch it.",
         "retry": (
-            "Begin the same again as a new run: same flow, same request, the workspace as it "
-            "is now."
+            "Repeat a run as a new one: same flow, same request, the workspace as it is now."
         ),
     },
     "Teams": {
         "flow": "Make, show and check flows: who works together, how.",
-        "pattern": "Ways of working together: look, simulate, make a flow, run one.",
+        "pattern": "List, show and simulate patterns of teamwork; make a flow of one, or run it.",
         "trust": (
-            "Show what this repository brings along that can run, what changed in it, and ask "
-            "about it."
+            "Show what in this repository may run, what changed, and ask whether you allow it."
         ),
-        "login": "Log a coding CLI in, in a home that belongs to AgentCanvas.",
+        "login": "Give a coding CLI a login of its own, in a home that belongs to AgentCanvas.",
     },
     "Agents in other processes": {
         "hub": (
             "Run a hub until Ctrl-C: agents connect over WebSocket or HTTP, each with a token "
             "of its own."
         ),
-        "token": "Make, list and revoke the tokens by which agents are let into the hub.",
+        "token": "Create, list and revoke the tokens that let agents into the hub.",
         "agents": (
-            "List the agents that the hub knows: who is there, what they can do, what waits "
-            "for them."
+            "List the agents the hub knows: who is present, what they can do, what waits for them."
         ),
-        "send": "Give an agent a task, or hand in a message as it stands.",
-        "tail": "Show the newest messages in the hub, then every one as it comes, until Ctrl-C.",
+        "send": "Give an agent a task, or send a message as it is.",
+        "tail": "Show the latest messages in the hub, then each new one, until Ctrl-C.",
         "trace": "Show a conversation as a tree: each message below the one it answers.",
-        "approvals": (
-            "See what agents want to do that needs your consent; grant or refuse it. Alone: "
-            "list it."
-        ),
-        "deadletters": (
-            "Look at messages that could not be delivered; resend or delete them. Alone: list them."
-        ),
+        "approvals": "List tasks that need your consent, and grant or refuse them.",
+        "deadletters": "List messages that could not be delivered, and resend or delete them.",
         "audit": (
             "Check and export the audit trail: each message sent, each token made or revoked, "
             "each consent, chained by hashes."
         ),
     },
-    "Care and tools": {
-        "sandbox": "Make a sandbox by hand, see what was changed in it, and clean up.",
-        "store": "Check, copy and bring back the store.",
+    "Maintenance and tools": {
+        "sandbox": "Make a sandbox by hand, see what changed in it, and clean up.",
+        "store": "Check, back up and restore the database of a workspace or a hub.",
         "message": "Check and translate messages of the dialects MAC, SPEC-022 and ACP.",
-        "schema": (
-            "Export JSON Schemas and the AsyncAPI document, made from the code that reads the "
-            "messages."
-        ),
+        "schema": "Export the JSON Schemas of all messages, and the AsyncAPI document.",
     },
 }
 """Every command under the heading of its use, with the first sentence of its own help.
@@ -107,8 +90,9 @@ _WORDS: Final = {
 }
 
 
-def in_words(command: Any, context: Any) -> None:
+def in_words(command: Any, context: Any, words: str) -> None:
     """Let the help of a command, and of those below it, say what a person would type."""
+    _end_with_examples(command, words)
     for parameter in command.get_params(context):
         if parameter.param_type_name == "argument":
             _name_argument(parameter)
@@ -116,8 +100,22 @@ def in_words(command: Any, context: Any) -> None:
             parameter.metavar = ""
         elif parameter.metavar is None:
             parameter.metavar = _word_of(parameter, context)
-    for below in getattr(command, "commands", {}).values():
-        in_words(below, context)
+    for name, below in getattr(command, "commands", {}).items():
+        in_words(below, context, f"{words} {name}")
+
+
+def _end_with_examples(command: Any, words: str) -> None:
+    # Typer's own place for them, the epilogue, runs lines together.
+    draw = command.format_help
+
+    def format_help(context: Any, formatter: Any) -> None:
+        # Only who reads them pays for them.
+        from agentcanvas.cli.examples import print_examples  # noqa: PLC0415  # for the reason above
+
+        draw(context, formatter)
+        print_examples(words)
+
+    command.format_help = format_help
 
 
 def _name_argument(argument: Any) -> None:

@@ -42,7 +42,7 @@ def check(
         ),
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object a message.")
+        bool, typer.Option("--json", help="Print one JSON object per message.")
     ] = False,
 ) -> None:
     """Say which dialect a message speaks, and every rule it breaks.
@@ -71,7 +71,7 @@ def translate(
     to: Annotated[DialectName, typer.Option("--to", help="The dialect to say it in.")],
     compact: Annotated[bool, typer.Option("--compact", help="Print it on one line.")] = False,
 ) -> None:
-    """Say a message in another dialect, as JSON on standard output.
+    """Translate a message into another dialect, as JSON on standard output.
 
     What the other dialect cannot say travels in its x_agentcanvas field, so that the way back
     gives the same message again.

@@ -36,7 +36,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
     no_args_is_help=True,
-    help="Ways of working together: look, simulate, make a flow, run one.",
+    help="List, show and simulate patterns of teamwork; make a flow of one, or run it.",
 )
 
 _BAR: Final = 30
@@ -61,7 +61,7 @@ Params = Annotated[
 
 @app.command("list")
 def list_(as_json: AsJson = False) -> None:
-    """List the patterns that run here, your own included."""
+    """List the patterns, your own included."""
     here = _here()
     told = [_told(here, name) for name in here.patterns]
     if as_json:
@@ -89,7 +89,7 @@ def show(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show a pattern: its roles, options, ends, and the most it can need."""
+    """Show a pattern: its roles, options, end conditions and worst case."""
     here = _here()
     pattern, info = _find(here, name)
     found = subgraph(info)
@@ -151,7 +151,7 @@ def new_flow(
     force: Annotated[bool, typer.Option("--force", help="Write over a flow of that name.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a flow that runs a pattern, to change as you like."""
+    """Create a flow that runs a pattern, to change as you like."""
     here = _here()
     _, info = _find(here, name)
     casting = casting_of(here, info, players, param)
@@ -184,9 +184,9 @@ def simulate_(
     param: Params = None,
     as_json: AsJson = False,
 ) -> None:
-    """Play a pattern many times with simulated agents: what comes of it, at which cost.
+    """Run a pattern many times with simulated agents, and show results and cost.
 
-    Nothing is asked of a model, nothing is written. It is a model of independent errors, not of
+    No model is called, nothing is written. It is a model of independent errors, not of
     language: use it to choose between patterns and sizes of a team before you pay for one.
     """
     here = _here()
@@ -231,7 +231,7 @@ def run(
     ] = None,
     players: Players = None,
     param: Params = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one event a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON event per line.")] = False,
     no_input: Annotated[
         bool, typer.Option("--no-input", help="Never ask in this terminal.")
     ] = False,

@@ -95,10 +95,10 @@ def proposals(
         bool, typer.Option("--all", "-a", help="Also those that are decided already.")
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object a proposal.")
+        bool, typer.Option("--json", help="Print one JSON object per proposal.")
     ] = False,
 ) -> None:
-    """List what was proposed and waits; with a run or a task, show the changes themselves.
+    """List the proposals that wait; with a run or a task, show their changes.
 
     What looks like a secret and what runs by itself is pointed out, and so are proposals that
     change the same lines. Nothing is decided here: see `agentcanvas review`.

@@ -45,7 +45,7 @@ def report(
         typer.Option("--output", "-o", metavar="FILE", help="Write it there; else print it."),
     ] = None,
 ) -> None:
-    """Say what happened in a run: who did what, what was decided and what landed."""
+    """Report on a run: who did what, what was decided and what landed."""
 
     async def work(office: Office) -> int:
         found = await the_run(office, run)

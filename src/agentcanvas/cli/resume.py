@@ -24,13 +24,13 @@ def resume(
         typer.Argument(help="The run, or a part of its id; the newest if not given."),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one event a line, and nothing else.")
+        bool, typer.Option("--json", help="Print one JSON event per line, and nothing else.")
     ] = False,
     no_input: Annotated[
         bool, typer.Option("--no-input", help="Never ask in this terminal.")
     ] = False,
 ) -> None:
-    """Go on with a run where it was cut off, and watch it as run does.
+    """Continue a run that was stopped or cut off, and watch it.
 
     What was settled is not done again. A turn that was cut off begins anew.
     """

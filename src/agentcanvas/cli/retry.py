@@ -21,13 +21,13 @@ def retry(
         typer.Argument(help="The run, or a part of its id; the newest if not given."),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one event a line, and nothing else.")
+        bool, typer.Option("--json", help="Print one JSON event per line, and nothing else.")
     ] = False,
     no_input: Annotated[
         bool, typer.Option("--no-input", help="Never ask in this terminal.")
     ] = False,
 ) -> None:
-    """Begin the same again as a new run: same flow, same request, the workspace as it is now."""
+    """Repeat a run as a new one: same flow, same request, the workspace as it is now."""
 
     async def work(office: Office) -> int:
         found = await the_run(office, run)

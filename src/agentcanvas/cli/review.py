@@ -71,7 +71,7 @@ def review(
     ] = None,
     reason: Annotated[
         str | None,
-        typer.Option("--reason", metavar="TEXT", help="Why it lands, if the checks speak against."),
+        typer.Option("--reason", metavar="TEXT", help="Why it should land, if checks are red."),
     ] = None,
     comment: Annotated[
         list[str] | None,
@@ -82,7 +82,7 @@ def review(
             help="Say something about a line; with --revise or --reject, as often as you like.",
         ),
     ] = None,
-    list_: Annotated[bool, typer.Option("--list", help="Only say what waits.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="Only list what waits.")] = False,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Print one event a line; with --list, what waits."),
@@ -91,7 +91,7 @@ def review(
         bool, typer.Option("--no-input", help="Never ask in this terminal.")
     ] = False,
 ) -> None:
-    """Look at what waits for you and decide; the run then goes on here.
+    """Decide about what waits for you; the run then continues here.
 
     Without an option each change is shown with what the checks say, and you are asked. Where
     nobody can be asked, it is printed together with the commands that decide.

@@ -135,15 +135,17 @@ def run(
         ),
     ] = None,
     plan_only: Annotated[
-        bool, typer.Option("--plan-only", help="Make the plan and carry out nothing.")
+        bool, typer.Option("--plan-only", help="Make the plan, and do nothing else.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Accept the plan unseen.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Accept the plan without looking at it.")
+    ] = False,
     auto_approve: Annotated[
         bool,
         typer.Option("--auto-approve", help="Land what passes the checks without asking you."),
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one event a line, and nothing else.")
+        bool, typer.Option("--json", help="Print one JSON event per line, and nothing else.")
     ] = False,
     no_input: Annotated[
         bool, typer.Option("--no-input", help="Never ask in this terminal.")
@@ -182,7 +184,14 @@ def run(
         typer.Option("--budget-minutes", min=0.1, metavar="N", help="At most N minutes of work."),
     ] = None,
     parallel: Annotated[
-        int, typer.Option("--parallel", min=1, max=100, metavar="N", help="Agents at work at once.")
+        int,
+        typer.Option(
+            "--parallel",
+            min=1,
+            max=100,
+            metavar="N",
+            help="How many agents may work at the same time.",
+        ),
     ] = 5,
 ) -> None:
     """Run a team of agents on a request, in this workspace.

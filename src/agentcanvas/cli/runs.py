@@ -25,7 +25,7 @@ _NARROW = 100
 
 @app.command()
 def runs(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a run.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per run.")] = False,
 ) -> None:
     """List the runs of this workspace, the newest first, and what they wait for."""
 

@@ -53,7 +53,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="Make a sandbox by hand, see what was changed in it, and clean up.",
+    help="Make a sandbox by hand, see what changed in it, and clean up.",
 )
 
 
@@ -81,7 +81,7 @@ def make(
         ),
     ] = None,
 ) -> None:
-    """Make a sandbox of the workspace as it is, and say where its folders are.
+    """Make a sandbox of the workspace as it is, and print where it is.
 
     Work in it as you like: your files stay as they are. `agentcanvas sandbox diff` gives the patch.
     """
@@ -135,7 +135,7 @@ def diff(
     agent: Agent = None,
     stat: Annotated[bool, typer.Option("--stat", help="Only name the changed files.")] = False,
 ) -> None:
-    """Print what was changed in a sandbox, as a patch; the newest one if none is named.
+    """Print the changes made in a sandbox as a patch; by default of the newest one.
 
     A terminal gets it in colours, and control characters written out; a file or a pipe gets the
     patch itself, for `git apply`.
@@ -183,7 +183,7 @@ def _meant(root: Path, run: str | None, agent: str | None) -> tuple[str, str]:
 
 @app.command("list")
 def list_() -> None:
-    """Say what the sandboxes take on the disk, run by run, with the largest folders named."""
+    """Show the disk space of the sandboxes, run by run, with the largest folders."""
     root = root_here()
 
     async def work() -> int:
@@ -212,7 +212,9 @@ def _largest(uses: Sequence[FolderUse]) -> str:
 
 @app.command()
 def clean(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only list what would be removed.")
+    ] = False,
     keep: Annotated[
         int | None,
         typer.Option(
@@ -235,7 +237,7 @@ def clean(
         ),
     ] = None,
 ) -> None:
-    """Remove the sandboxes of old runs, and say first what goes and what that frees.
+    """Remove the sandboxes of old runs, after listing what goes and what that frees.
 
     The newest 10 runs stay, within 5 GB. Proposals always stay, and so does every run that goes on,
     waits, or has work that nobody has judged. With a run go the images it was started with.

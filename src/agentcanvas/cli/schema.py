@@ -25,10 +25,10 @@ def schema(
     ] = None,
     check: Annotated[
         Path | None,
-        typer.Option("--check", metavar="DIR", help="Say whether a folder holds exactly these."),
+        typer.Option("--check", metavar="DIR", help="Check that a folder has exactly these."),
     ] = None,
 ) -> None:
-    """Export JSON Schemas and the AsyncAPI document, made from the code that reads the messages."""
+    """Export the JSON Schemas of all messages, and the AsyncAPI document."""
     files = {name: _text(document) for name, document in documents().items()}
     if write is not None:
         _write(write, files)

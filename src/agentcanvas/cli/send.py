@@ -87,9 +87,7 @@ def send(
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give an agent a task, or hand in a message as it stands.
-
-    `agentcanvas send worker-1 code_review "look at src/parser.py" --wait`
+    """Give an agent a task, or send a message as it is.
 
     Without `--wait` it ends as soon as the message is safe. With it, the exit code is 0 when the
     task was done, 1 when it was not, and what came out is printed on standard output.

@@ -38,14 +38,14 @@ def serve(
         bool, typer.Option("--no-browser", help="Print the link, but do not open it.")
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with runs that were cut off.")
+        bool, typer.Option("--resume", help="Resume runs that were cut off.")
     ] = False,
     idle_minutes: Annotated[
         float | None,
         typer.Option(min=0, help="End when nobody has asked and nothing has run for so long."),
     ] = None,
 ) -> None:
-    """Serve this workspace until Ctrl-C: its runs, its API and its page, on this machine only.
+    """Open this workspace in the browser and serve it until Ctrl-C, on this machine only.
 
     When a server has the workspace already, its link is opened instead.
     """

@@ -40,7 +40,7 @@ def show(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as one JSON object.")] = False,
 ) -> None:
-    """Show how a run stands: its tasks, what the checks and reviewers say, whom it waits for."""
+    """Show the state of a run: its tasks, checks and verdicts, and whom it waits for."""
 
     async def work(office: Office) -> int:
         found = await the_run(office, run)

@@ -16,7 +16,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
     no_args_is_help=True,
-    help="Check, copy and bring back the store.",
+    help="Check, back up and restore the database of a workspace or a hub.",
 )
 
 At = Annotated[
@@ -32,7 +32,7 @@ At = Annotated[
 
 @app.command()
 def check(at: At = None) -> None:
-    """Examine every page and every row, also while the store is in use.
+    """Check every page and every row of the database, even while it is in use.
 
     Exit code 0 when all is well, 1 when something is damaged or missing.
     """
@@ -54,7 +54,7 @@ def backup(
     to: Annotated[Path, typer.Argument(metavar="FILE", help="Where the copy goes.")],
     at: At = None,
 ) -> None:
-    """Copy the store as it is at one moment, also while it is in use."""
+    """Copy the database, even while it is in use."""
     path = _path(at)
     files.backup(path, to)
     print(f"{path} copied to {to}")
@@ -65,7 +65,7 @@ def restore(
     backup_file: Annotated[Path, typer.Argument(metavar="BACKUP", help="A copy made by backup.")],
     at: At = None,
 ) -> None:
-    """Put a back-up in the place of the store; the replaced store is kept beside it."""
+    """Replace the database with a back-up; the old one is kept beside it."""
     path = _path(at)
     if backup_file.exists():  # else it is said, and nothing is made
         if at is None:

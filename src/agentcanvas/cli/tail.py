@@ -60,7 +60,7 @@ def tail(
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Show the newest messages in the hub, then every one as it comes, until Ctrl-C.
+    """Show the latest messages in the hub, then each new one, until Ctrl-C.
 
     Each line is who → whom, the kind of message, and what it says. What was refused, could not be
     delivered, and who was lost, is shown too.

@@ -23,7 +23,7 @@ def tell(
         typer.Option("--run", help="The run, or a part of its id; the newest if not given."),
     ] = None,
 ) -> None:
-    """Say something to an agent of a run that goes on; it hears it with its next turn."""
+    """Send a message to an agent at work; it reads it at the start of its next turn."""
 
     async def work(office: Office) -> int:
         found = await the_run(office, run)

@@ -27,7 +27,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="Make, list and revoke the tokens by which agents are let into the hub.",
+    help="Create, list and revoke the tokens that let agents into the hub.",
 )
 
 NONE = "No token was made yet. Let an agent in with: "
@@ -66,7 +66,7 @@ def new(
         ),
     ] = None,
 ) -> None:
-    """Make a token and print it, alone, on standard output. It is shown this once.
+    """Create a token and print it, and nothing else. It cannot be shown again.
 
     Works while the hub runs and while it does not. The agent shows it when it connects; whoever
     has it is the agent. For example: `export AGENTCANVAS_TOKEN=$(agentcanvas token new worker-1)`
@@ -115,7 +115,7 @@ def list_(
         bool, typer.Option("--all", "-a", help="Also those that were revoked.")
     ] = False,
 ) -> None:
-    """List whose tokens there are; the tokens themselves are not kept and cannot be shown."""
+    """List who has tokens; the tokens themselves are not stored and cannot be shown."""
 
     async def work(hub: Hub) -> int:
         found = [line for line in await hub.office.tokens() if all_ or line.revoked_ms is None]
@@ -143,7 +143,7 @@ def revoke(
     ],
     data: Data = None,
 ) -> None:
-    """Refuse a token from now on, and end the connections of whoever used it."""
+    """Revoke a token, and close the connections that use it."""
 
     async def work(hub: Hub) -> int:
         revoked = await hub.office.revoke(token)

@@ -36,9 +36,9 @@ RunAndAgent = Annotated[
 def transcript(
     words: RunAndAgent,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on until the run ends or waits.")
+        bool, typer.Option("--follow", "-f", help="Keep following until the run ends or waits.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one event a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON event per line.")] = False,
 ) -> None:
     """Print what an agent said and did in a run, in full."""
     run, agent = run_and_agent(words, "transcript")

@@ -42,7 +42,7 @@ def trust(
     take_back: Annotated[bool, typer.Option("--revoke", help="Take the trust back.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Trust without being asked.")] = False,
 ) -> None:
-    """Show what this repository brings along that can run, what changed in it, and ask about it.
+    """Show what in this repository may run, what changed, and ask whether you allow it.
 
     The answer is kept outside the repository and holds until one of the files changes.
     """
