@@ -1,6 +1,6 @@
 """``make screenshots``: each view of the page in light and dark, on a desk and on a phone.
 
-The runs in the pictures are real: the demo's team, and a change that waits for a person.
+The runs in the pictures are real: the demo's team, and changes that wait for a person.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import anyio
 
 from tests.e2e.browser import Browser, Page, Theme, find_browser, launched
 from tests.e2e.conftest import BUILT
+from tests.e2e.ledger import flow, proposed
 from tests.e2e.scene import Scene, scene
 
 SIZES = {"1440": (1440, 900), "400": (400, 860)}
@@ -65,6 +66,25 @@ async def _take(program: str, folder: Path) -> None:
             waiting = await stage.solo()
             await stage.until_it_rests(waiting)
             await _shoot_all(browser, stage, done, waiting, folder)
+        limiter = flow(reviewed_by="critic", check="true")
+        async with (
+            launched(program) as browser,
+            proposed(Path(place) / "ledger", BUILT, flow_text=limiter) as served,
+        ):
+            await _shoot_views(
+                browser, served.link, {"review": f"#/review/{served.run_id}?task=limiter"}, folder
+            )
+
+
+async def _shoot_views(browser: Browser, link: str, views: dict[str, str], folder: Path) -> None:
+    """Each of these places in every theme and size."""
+    for theme in THEMES:
+        for size, (width, height) in SIZES.items():
+            page = await browser.open(width=width, height=height, theme=theme)
+            await page.goto(link)
+            for name, place in views.items():
+                await _shoot(page, place, folder / f"{name}-{size}-{theme}.png")
+            await page.close()
 
 
 async def _shoot_all(browser: Browser, stage: Scene, done: str, waiting: str, folder: Path) -> None:
@@ -73,24 +93,21 @@ async def _shoot_all(browser: Browser, stage: Scene, done: str, waiting: str, fo
         "run": f"#/run/{done}",
         "run-by-task": f"#/run/{done}?by=task",
         "waiting": f"#/run/{waiting}",
-        "review": f"#/review/{waiting}?task=task-1",
         "inbox": "#/inbox",
         "transcript": f"#/transcript/{done}?agent={quote('coder_a')}",
         "report": f"#/report/{done}",
     }
+    await _shoot_views(browser, stage.info.link, views, folder)
     for theme in THEMES:
-        for size, (width, height) in SIZES.items():
-            page = await browser.open(width=width, height=height, theme=theme)
-            await page.goto(stage.info.link)
-            for name, place in views.items():
-                await _shoot(page, place, folder / f"{name}-{size}-{theme}.png")
-            if size == "1440":
-                await _shoot_over(page, "Control+k", folder / f"commands-{size}-{theme}.png")
-                await _shoot_over(page, "?", folder / f"keys-{size}-{theme}.png")
-                await page.look("location.hash = '#/runs'")
-                await page.wait_for("document.querySelector('.runs')")
-                await _shoot_over(page, "c", folder / f"start-{size}-{theme}.png")
-            await page.close()
+        page = await browser.open(width=1440, height=900, theme=theme)
+        await page.goto(stage.info.link)
+        await page.wait_for(SETTLED)
+        await _shoot_over(page, "Control+k", folder / f"commands-1440-{theme}.png")
+        await _shoot_over(page, "?", folder / f"keys-1440-{theme}.png")
+        await page.look("location.hash = '#/runs'")
+        await page.wait_for("document.querySelector('.runs')")
+        await _shoot_over(page, "c", folder / f"start-1440-{theme}.png")
+        await page.close()
     page = await browser.open(width=1440, height=900)
     await page.goto(stage.info.link)
     await page.wait_for(SETTLED)
