@@ -289,7 +289,7 @@ def test_without_a_terminal_a_parked_run_ends_with_3_and_the_exact_commands(desk
     result = desk.give(FakeOffice(begin=propose), "run", "strip the blanks")
     assert result.exit_code == 3
     run = "run_20260301_101500"
-    limits = "At most 20 turns, 40 messages, 120 minutes, no limit on tokens."
+    limits = "At most 12 turns, 24 messages, 120 minutes, no limit on tokens."
     assert result.stdout.splitlines()[0] == limits
     assert result.stdout.splitlines()[-8:] == [
         "Parked after 0:07, 12.3k tokens, $0.04. It waits for you.",
