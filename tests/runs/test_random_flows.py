@@ -135,16 +135,19 @@ def flow_with(
     rounds: int,
     deeper: str | None = None,
     hasty: bool = False,
+    staffed: bool = False,
 ) -> Flow | None:
     """These patterns one after the other; the first role that can be is played by another one.
 
     With ``deeper`` a role of that one is played by a third; with ``hasty`` all that can go on
-    without an answer do.
+    without an answer do; ``staffed`` has agents play what is built in otherwise.
     """
     agents: dict[str, Any] = {}
     interactions = []
     for index, name in enumerate(names, 1):
-        made = flow_of(KNOWN[name])
+        info = KNOWN[name]
+        nodes = {role.name: 1 for role in info.roles if role.system}
+        made = flow_of(info, nodes if staffed else None)
         (interaction,) = made["interactions"]
         agents |= {agent["id"]: agent for agent in made["agents"]}
         interaction["id"] = f"i{index}"
@@ -208,13 +211,21 @@ async def played(flow: Flow, seed: int, stubborn: bool = False) -> Adversary:
     filled=st.none() | st.sampled_from(IDS),
     rounds=st.integers(1, 3),
     hasty=st.booleans(),
+    staffed=st.booleans(),
     stubborn=st.booleans(),
     seed=st.integers(0, 2**32),
 )
 def test_a_flow_never_needs_more_than_its_bound(
-    *, names: list[str], filled: str | None, rounds: int, hasty: bool, stubborn: bool, seed: int
+    *,
+    names: list[str],
+    filled: str | None,
+    rounds: int,
+    hasty: bool,
+    staffed: bool,
+    stubborn: bool,
+    seed: int,
 ) -> None:
-    flow = flow_with(names, filled=filled, rounds=rounds, hasty=hasty)
+    flow = flow_with(names, filled=filled, rounds=rounds, hasty=hasty, staffed=staffed)
     if flow is None:
         return
     total = bounds(flow, KNOWN).total
@@ -252,8 +263,11 @@ def test_a_flow_of_interactions_two_deep_never_needs_more_than_its_bound(
 @pytest.mark.parametrize("name", IDS)
 @pytest.mark.parametrize("rounds", [1, 3])
 @pytest.mark.parametrize("stubborn", [False, True], ids=["wavering", "stubborn"])
-def test_no_pattern_needs_more_than_it_declares(name: str, rounds: int, stubborn: bool) -> None:
-    flow = flow_with([name], filled=None, rounds=rounds)
+@pytest.mark.parametrize("staffed", [False, True], ids=["built in", "staffed"])
+def test_no_pattern_needs_more_than_it_declares(
+    name: str, *, rounds: int, stubborn: bool, staffed: bool
+) -> None:
+    flow = flow_with([name], filled=None, rounds=rounds, staffed=staffed)
     assert flow is not None
     total = bounds(flow, KNOWN).total
     assert total.turns is not None
