@@ -62,8 +62,19 @@ def test_only_what_is_asked_of_the_role_that_it_fills_multiplies() -> None:
     assert plain.turns is not None
     assert one.turns is not None
     assert vote.turns is not None
-    roots = 2 * 2 * 2  # in each of two rounds a split and a gathering, both typed
-    assert one.turns == plain.turns + (plain.turns - roots) * (vote.turns - 1)
+    # In each round of the root two of the manager: a split and a gathering, both typed, and a task.
+    below = 2 * 2 * (2 * 2 + 1)
+    assert one.turns == plain.turns + below * (vote.turns - 1)
+
+
+def test_a_task_that_an_interaction_carries_out_is_one_question() -> None:
+    """It plays with retries and reviews of its own; nobody reviews what it says once more."""
+    rounds = "data: {termination: {type: max_rounds, rounds: 1}}"
+    work = f"  - {{id: i, patternId: manager_worker, roles: {{worker: [vote]}}, {rounds}}}\n"
+    alone = bounds(flow(f"interactions:\n{work.replace('vote', 'coder')}").sound(), KNOWN).total
+    (one,) = bounds(flow(f"interactions:\n{work}{VOTE}").sound(), KNOWN).interactions
+    assert alone.turns is not None
+    assert one.turns == alone.turns + 3  # the vote takes four turns, one in place of the question
 
 
 def test_a_role_that_is_asked_nothing_costs_nothing_whatever_fills_it() -> None:

@@ -136,11 +136,13 @@ def flow_with(
     deeper: str | None = None,
     hasty: bool = False,
     staffed: bool = False,
+    works: bool = False,
 ) -> Flow | None:
     """These patterns one after the other; the first role that can be is played by another one.
 
     With ``deeper`` a role of that one is played by a third; with ``hasty`` all that can go on
-    without an answer do; ``staffed`` has agents play what is built in otherwise.
+    without an answer do; ``staffed`` has agents play what is built in otherwise; with ``works`` it
+    is a role with tasks that another one plays.
     """
     agents: dict[str, Any] = {}
     interactions = []
@@ -167,7 +169,7 @@ def flow_with(
             if end["type"] == "max_rounds":
                 end["rounds"] = min(end["rounds"], rounds)
         agents |= {agent["id"]: agent for agent in inner["agents"]}
-        if not _filled(outer, part):
+        if not _filled(outer, part, works=works):
             return None
         interactions.append(part)
         outer = part
@@ -176,10 +178,10 @@ def flow_with(
     return found.sound()
 
 
-def _filled(outer: dict[str, Any], part: dict[str, Any]) -> bool:
-    """Have the part play a role of the outer one that writes nothing, if it has one."""
+def _filled(outer: dict[str, Any], part: dict[str, Any], *, works: bool) -> bool:
+    """Have the part play a role of the outer one, with work or without, if it has one."""
     writing = {role.name for role in KNOWN[outer["patternId"]].roles if role.writes}
-    role = next((each for each in outer["roles"] if each not in writing), None)
+    role = next((each for each in outer["roles"] if (each in writing) is works), None)
     if role is None or part["id"] in outer["roles"][role]:
         return False
     first, *rest = outer["roles"][role]
@@ -212,6 +214,7 @@ async def played(flow: Flow, seed: int, stubborn: bool = False) -> Adversary:
     rounds=st.integers(1, 3),
     hasty=st.booleans(),
     staffed=st.booleans(),
+    works=st.booleans(),
     stubborn=st.booleans(),
     seed=st.integers(0, 2**32),
 )
@@ -222,10 +225,11 @@ def test_a_flow_never_needs_more_than_its_bound(
     rounds: int,
     hasty: bool,
     staffed: bool,
+    works: bool,
     stubborn: bool,
     seed: int,
 ) -> None:
-    flow = flow_with(names, filled=filled, rounds=rounds, hasty=hasty, staffed=staffed)
+    flow = flow_with(names, filled=filled, rounds=rounds, hasty=hasty, staffed=staffed, works=works)
     if flow is None:
         return
     total = bounds(flow, KNOWN).total
@@ -241,13 +245,14 @@ def test_a_flow_never_needs_more_than_its_bound(
 @settings(max_examples=40)
 @given(
     chain=st.lists(st.sampled_from(IDS), min_size=3, max_size=3, unique=True),
+    works=st.booleans(),
     seed=st.integers(0, 2**32),
 )
 def test_a_flow_of_interactions_two_deep_never_needs_more_than_its_bound(
-    chain: list[str], seed: int
+    *, chain: list[str], works: bool, seed: int
 ) -> None:
     outer, filled, deeper = chain
-    flow = flow_with([outer], filled=filled, deeper=deeper, rounds=1)
+    flow = flow_with([outer], filled=filled, deeper=deeper, rounds=1, works=works)
     if flow is None:
         return
     total = bounds(flow, KNOWN).total

@@ -42,12 +42,13 @@ def worst_case(pattern: Pattern) -> Callable[[Case], Cost]:
     """What a pattern declares as its worst case, in the words of a flow."""
 
     def worst(case: Case) -> Cost:
+        task = most_turns_a_task(case.iterations, agent_reviews=case.agent_reviews)
         size = Size(
             players=case.players,
             rounds=case.rounds,
             tasks=case.tasks,
             ask=case.turns_an_ask,
-            task=most_turns_a_task(case.iterations, agent_reviews=case.agent_reviews),
+            task=1 if case.tasks_as_asks else task,
         )
         played = _verified(pattern, case)
         most = played.most(size, _options(pattern, case.params))

@@ -159,11 +159,12 @@ class _Worst:
         own = self._alone(each)
         if own.turns is None:
             return own
+        asks = self._alone(each, tasks_as_asks=True)
+        rest = (asks.turns or 0) - sum(asks.by_role.values())
         turns: int | None = own.turns
         messages = own.messages
-        rest = own.turns - sum(own.by_role.values())
         for role, inner in self._filling(each).items():
-            asked = own.by_role.get(role, rest)
+            asked = asks.by_role.get(role, rest)
             turns = _plus(turns, asked, _more([cost.turns for cost in inner], 1))
             said = _more([cost.messages for cost in inner], _MESSAGES_A_TURN)
             messages = _plus(messages, asked, said)
@@ -183,7 +184,7 @@ class _Worst:
         turns = _least(cost.turns, budgets.turns)
         return Cost(turns, _least(_messages(cost, turns), budgets.messages))
 
-    def _alone(self, each: Settled) -> Cost:
+    def _alone(self, each: Settled, *, tasks_as_asks: bool = False) -> Cost:
         info = self._patterns.get(each.pattern_id)
         if info is None or info.worst_case is None:
             return Cost(None, None)
@@ -194,6 +195,7 @@ class _Worst:
             tasks=len(_tasks(self._flow, each)),
             iterations=each.review.max_iterations,
             params=each.params,
+            tasks_as_asks=tasks_as_asks,
             agent_reviews=each.review.reviewer != PERSON and not each.review.auto_approve,
             turns_an_ask=1 if _is_free(each) else _TURNS_A_FORM,
             verification=each.verification,

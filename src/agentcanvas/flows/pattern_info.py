@@ -56,6 +56,8 @@ class Case(Struct, frozen=True):
     params: Mapping[str, Any]
     agent_reviews: bool = True
     """Whether an agent takes a turn to review; a person and an automatic approval take none."""
+    tasks_as_asks: bool = False
+    """Whether a task is one question, as it is to an interaction that carries it out."""
     turns_an_ask: int = 1
     """How often one plain question may be asked, until its answer has its form."""
     verification: tuple[Verification, ...] = ()
