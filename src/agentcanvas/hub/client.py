@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Protocol, Self
 
 import anyio
 from msgspec import UNSET, Struct, UnsetType
 
 from agentcanvas.clock import Clock
-from agentcanvas.errors import DeadlineExceeded, Disconnected
+from agentcanvas.errors import DeadlineExceeded, Disconnected, StoreError
 from agentcanvas.hub.alarm import ring_at
 from agentcanvas.hub.background import beside
 from agentcanvas.hub.broker import Parcel, Receipt, Settlement
@@ -146,13 +146,17 @@ class Connection:
         self._inbox: deque[Delivery] = deque()
         self._stirred = asyncio.Event()
         self._broken: Disconnected | None = None
+        self._forgotten: set[str] = set()
+        self._late: list[Delivery] = []
+        self._late_came = asyncio.Event()
 
     @classmethod
     @asynccontextmanager
     async def over(cls, transport: Transport, clock: Clock) -> AsyncIterator[Self]:
         """Speak over a transport until the block ends; then it is closed."""
         connection = cls(transport, clock)
-        async with beside(connection._listen, connection._hold, ending=connection._close):
+        work = (connection._listen, connection._hold, connection._drop_late)
+        async with beside(*work, ending=connection._close):
             yield connection
 
     async def _close(self) -> None:
@@ -241,6 +245,14 @@ class Connection:
                 await delivery.ack()
         raise AssertionError("a conversation ends by an exception, not by itself")
 
+    def forget(self, asked: str) -> None:
+        """Take over unseen whatever else answers this message.
+
+        Mail that nobody looks at would in the end keep answers from coming through.
+        """
+        self._forgotten.add(asked)
+        self._hear_what_came_before()
+
     # -- what arrives ----------------------------------------------------------------------------
 
     async def _receive(self) -> AsyncIterator[Delivery]:
@@ -262,12 +274,15 @@ class Connection:
 
     def _sort(self, delivery: Delivery) -> None:
         conversation = self._conversation_of(delivery.envelope)
-        if conversation is None:
-            self._inbox.append(delivery)
-            self._stirred.set()
-        else:
+        if conversation is not None:
             conversation.arrived.append(delivery)
             conversation.stirred.set()
+        elif delivery.envelope.reply_to in self._forgotten:
+            self._late.append(delivery)
+            self._late_came.set()
+        else:
+            self._inbox.append(delivery)
+            self._stirred.set()
 
     def _hear_what_came_before(self) -> None:
         if not self._inbox:
@@ -295,6 +310,18 @@ class Connection:
             and (envelope.reply_to is UNSET or each.asked.is_broadcast)
         ]
         return same_thread[0] if len(same_thread) == 1 else None
+
+    async def _drop_late(self) -> None:
+        """Take over what came for nobody."""
+        try:
+            while True:
+                await self._late_came.wait()
+                self._late_came.clear()
+                late, self._late = self._late, []
+                with suppress(StoreError):  # a full disk: they come again
+                    await self.ack(late)
+        except Disconnected as reason:
+            self._break(reason)
 
     async def _hold(self) -> None:
         """Ask for patience with what nobody has looked at yet."""

@@ -142,8 +142,10 @@ class Turns:
         if known is not None:
             return known
         earlier = self._attempts.get(spec.key)
-        if earlier is not None and await self._is_answered(earlier.message_id):
-            return await self._hear(spec, earlier)
+        if earlier is not None:
+            if await self._is_answered(earlier.message_id):
+                return await self._hear(spec, earlier)
+            self._connection.forget(earlier.message_id)
         return await self._hear(spec, self._next_attempt(spec, earlier), also)
 
     def _next_attempt(self, spec: TurnSpec, earlier: Attempt | None) -> Attempt:
@@ -266,6 +268,7 @@ class Turns:
     def _end(self, spec: TurnSpec, outcome: TurnOutcome, delivery: Delivery | None) -> TurnOutcome:
         """Record an outcome and take its message over; the pattern need not wait for the disk."""
         self._under_way.pop(spec.key, None)
+        self._connection.forget(self._attempts[spec.key].message_id)
         done = self._events.ended(spec, outcome, self._charge(spec, outcome))
         step = self._journal.entry(spec.key, spec.identity, outcome)
         rows = (*self._logbook.rows(done), self._journal.row(step))
