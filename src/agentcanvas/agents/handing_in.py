@@ -10,9 +10,11 @@ from functools import partial
 import anyio.to_thread
 from msgspec import UNSET, Struct
 
+from agentcanvas.agents.confined import survived
 from agentcanvas.agents.handoff import make_handoff
 from agentcanvas.agents.runtime import TurnResult
 from agentcanvas.clock import Clock
+from agentcanvas.errors import SandboxError
 from agentcanvas.proposals.model import Base, Proposal, SandboxPaths, brief
 from agentcanvas.proposals.shelf import ProposalFolder
 from agentcanvas.protocol.forms import StandardResponse, write
@@ -40,6 +42,8 @@ async def hand_in(
     sandbox: Sandbox, order: Order, packet: Packet, result: TurnResult, clock: Clock
 ) -> HandedIn | None:
     """Write proposal/ from what changed in work/; None when nothing did (C12)."""
+    if result.left_over:
+        raise SandboxError(f"{survived(result.left_over)} Until then its work/ may change.")
     patch = await make_patch(sandbox)
     if not patch.changes:
         return None
