@@ -67,3 +67,18 @@ def test_the_workspace_and_the_home_folder_are_never_opened(
     for name in ("bin/mine", "lib/x"):
         (home / name).unlink()
         (home / name).parent.rmdir()
+
+
+def test_a_folder_that_holds_the_home_or_the_workspace_is_never_opened(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace, tools = tmp_path / "work/w", tmp_path / "tools"
+    write(workspace, {"bin/x": ""})
+    write(home, {"shims/x": "", ".ssh/id": "key"})
+    tools.mkdir()
+    for name, target in (("home", home), ("up", tmp_path), ("work", workspace / "bin")):
+        (tools / name).symlink_to(target)
+    folders = [home, home / "shims", home.parent, tmp_path, workspace.parent, Path("/"), tools]
+    aliases = [tools / "home", tools / "up", tools / "work"]
+    found = opened(workspace, [*folders, *aliases], monkeypatch)
+    assert found == {home / "shims", tools}

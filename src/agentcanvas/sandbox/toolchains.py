@@ -83,7 +83,7 @@ def interpreter_folders(venv: Path, workspace: Path) -> tuple[Path, ...]:
         is_python = folder.name == "bin" and any(folder.glob("python3*"))
         if is_python and not _is_of_the_system(folder):
             found |= {part for part in _parts_around(folder.resolve()) if part.is_dir()}
-    return tuple(sorted(path for path in found if not _within(path, workspace)))
+    return tuple(sorted(path for path in found if _may_be_seen(path, workspace)))
 
 
 @lru_cache(maxsize=16)  # asked at every start of a process, answered by hundreds of lookups
@@ -92,8 +92,7 @@ def _folders(workspace: Path, search: str) -> tuple[Path, ...]:
     for folder in map(Path, dict.fromkeys(search.split(os.pathsep))):
         if folder.is_absolute() and not _is_of_the_system(folder) and folder.is_dir():
             found.update(_opened_by(folder))
-    # The workspace is seen through its copy alone, wherever PATH leads.
-    outside = {path for path in found if not _within(path, workspace)}
+    outside = {path for path in found if _may_be_seen(path, workspace)}
     return tuple(sorted(path for path in outside if outside.isdisjoint(path.parents)))
 
 
@@ -121,6 +120,16 @@ def _parts_around(folder: Path) -> Iterator[Path]:
     yield from (part for part in parts if part.exists())
     if prefix.name == ".cargo":  # its programs are doors to the toolchains beside it
         yield from (p for p in (prefix.parent / ".rustup",) if p.is_dir())
+
+
+def _may_be_seen(path: Path, workspace: Path) -> bool:
+    """Whether nothing private lies there, wherever PATH leads.
+
+    The workspace is seen through its copy alone, and a folder that holds it, or the home folder,
+    holds more than programs.
+    """
+    real, copied, home = path.resolve(), workspace.resolve(), Path.home().resolve()
+    return not (_within(real, copied) or _within(copied, real) or _within(home, real))
 
 
 def _is_of_the_system(path: Path) -> bool:
