@@ -240,6 +240,17 @@ def test_attach_follows_an_agent_until_its_turn_ends_and_misses_no_word(desk: De
     ]
 
 
+@pytest.mark.parametrize("command", ["runs", "show"])
+def test_a_pipe_gets_every_line_whole(
+    desk: Desk, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS")
+    request = "strip the blanks " * 7 + "around each part"
+    said = desk.give(FakeOffice(Played().tell(fake.started(request))), command).stdout
+    assert request in said
+    assert max(len(line) for line in said.splitlines()) < 400
+
+
 # tell ---------------------------------------------------------------------------------------------
 
 

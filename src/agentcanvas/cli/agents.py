@@ -13,7 +13,7 @@ from agentcanvas.cli.hubs import AsJson, Data, Hub, at_hub
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.cli.live.following import ExitCode
 from agentcanvas.cli.live.jsonl import one_json
-from agentcanvas.cli.live.terminal import console_here
+from agentcanvas.cli.live.terminal import console_here, listing
 from agentcanvas.cli.live.words import duration
 from agentcanvas.hub.office import AgentLine
 
@@ -80,7 +80,7 @@ def _say_nobody(hub: Hub, wanted: tuple[str, ...], *, present: bool) -> None:
 
 
 def _table(found: list[AgentLine]) -> Table:
-    table = Table(box=None, pad_edge=False, expand=True)
+    table = listing()
     table.add_column("agent", style="bold", no_wrap=True)
     table.add_column("state", no_wrap=True)
     table.add_column("load", no_wrap=True, justify="right")

@@ -16,7 +16,7 @@ from agentcanvas.cli.live.clean import json_line, one_line
 from agentcanvas.cli.live.following import ExitCode
 from agentcanvas.cli.live.jsonl import one_json
 from agentcanvas.cli.live.said_in_hub import gist, time_of_day
-from agentcanvas.cli.live.terminal import console_here
+from agentcanvas.cli.live.terminal import console_here, listing
 from agentcanvas.cli.live.words import count
 from agentcanvas.cli.offices import complain, misused
 from agentcanvas.errors import AgentCanvasError
@@ -146,7 +146,7 @@ def _each(
 
 
 def _table(found: list[DeadLine]) -> Table:
-    table = Table(box=None, pad_edge=False, expand=True)
+    table = listing()
     table.add_column("number", no_wrap=True, justify="right", style="bold")
     table.add_column("when", no_wrap=True)
     table.add_column("from → to", no_wrap=True)

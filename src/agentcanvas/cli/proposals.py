@@ -7,14 +7,13 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.cli.live.diff import coloured, counted
 from agentcanvas.cli.live.following import ExitCode
 from agentcanvas.cli.live.jsonl import one_json
-from agentcanvas.cli.live.terminal import console_here
+from agentcanvas.cli.live.terminal import console_here, listing
 from agentcanvas.cli.live.view import REVIEW
 from agentcanvas.cli.live.words import TASK_STYLES, TASK_WORDS, count, quoted, short
 from agentcanvas.cli.offices import at_office, matching, misused, the_run
@@ -176,7 +175,7 @@ def _print_list(found: Sequence[_Proposed], *, empty: str) -> None:
     if not found:
         print(empty)
         return
-    table = Table(box=None, pad_edge=False, expand=True)
+    table = listing()
     for title in ("run", "task", "status", "change", "look at"):
         table.add_column(title, no_wrap=True)
     table.add_column("summary", no_wrap=True, overflow="ellipsis", ratio=1)

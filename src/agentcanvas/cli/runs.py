@@ -12,7 +12,7 @@ from rich.text import Text
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.cli.live.following import ExitCode
 from agentcanvas.cli.live.jsonl import one_json
-from agentcanvas.cli.live.terminal import console_here
+from agentcanvas.cli.live.terminal import console_here, listing
 from agentcanvas.cli.live.words import RUN_STYLES, quoted, short, spent
 from agentcanvas.cli.offices import NO_RUNS, at_office
 from agentcanvas.runs.office import Office, RunSummary
@@ -49,7 +49,7 @@ def runs(
 
 def _table(found: tuple[RunSummary, ...], width: int) -> Table:
     wide = width >= _NARROW
-    table = Table(box=None, pad_edge=False, expand=True)
+    table = listing()
     table.add_column("run", no_wrap=True, style="bold")
     table.add_column("status", no_wrap=True)
     if wide:

@@ -97,7 +97,7 @@ def _task(view: RunView, task: TaskView) -> list[RenderableType]:
         rows.add_row("files", Text(files(task.files)))
     if task.reason and not task.verdicts:
         rows.add_row("because", Text(one_line(task.reason, 400)))
-    return [head, Padding(rows, (0, 0, 1, 2))]
+    return [head, Padding(rows, (0, 0, 1, 2), expand=False)]
 
 
 def _text(lines: Sequence[str]) -> Text:

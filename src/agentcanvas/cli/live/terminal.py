@@ -16,12 +16,15 @@ from pathlib import Path
 
 import anyio
 from rich.console import Console, RenderableType
+from rich.table import Table
 
 from agentcanvas.cli.live.clean import clean, lines_of
 from agentcanvas.errors import ResourceError
 
 _CHUNK = 4096
 _ROOM_FOR_QUESTION = 6
+_WHOLE = 10_000
+"""Columns; no line of ours is as long."""
 
 
 def is_interactive() -> bool:
@@ -30,8 +33,16 @@ def is_interactive() -> bool:
 
 
 def console_here(*, stderr: bool = False) -> Console:
-    """A console in which texts are only texts."""
-    return Console(markup=False, highlight=False, emoji=False, stderr=stderr)
+    """A console in which texts are only texts; a file or a pipe gets its lines whole."""
+    console = Console(markup=False, highlight=False, emoji=False, stderr=stderr)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _WHOLE
+    return console
+
+
+def listing() -> Table:
+    """A table that fills a terminal, and elsewhere is as wide as what is in it."""
+    return Table(box=None, pad_edge=False, expand=console_here().width < _WHOLE)
 
 
 class Terminal:

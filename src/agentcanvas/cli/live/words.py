@@ -274,8 +274,8 @@ def spent(tokens: int, cost: float, *, estimated: bool = False) -> str:
     """Tokens and money, as far as they are known; part of the money may be an estimate."""
     parts = []
     if tokens:
-        rounded = f"{tokens / _THOUSAND:.1f}k" if tokens >= _THOUSAND else f"{tokens}"
-        parts.append(f"{rounded} tokens")
+        thousands = f"{tokens / _THOUSAND:.1f}k tokens"
+        parts.append(thousands if tokens >= _THOUSAND else count(tokens, "token"))
     if cost:
         about = "about " if estimated else ""
         # A cent is the least that is worth a number.
