@@ -74,6 +74,30 @@ async def test_a_client_finds_its_way_back_and_waits_longer_each_time(
             await way.send(message("b", "a"))
 
 
+async def test_what_is_connected_after_the_end_is_closed_again(
+    store: Store, clock: VirtualClock
+) -> None:
+    async with a_hub(store, clock) as hub:
+        line, go_on = Line(hub), anyio.Event()
+
+        async def dial_slowly() -> Transport:
+            await go_on.wait()
+            return await line.dial()
+
+        way = Reconnecting(dial_slowly, clock)
+
+        async def open_in_vain() -> None:
+            with pytest.raises(Disconnected):
+                await way.open()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(open_in_vain)
+            await anyio.wait_all_tasks_blocked()
+            await way.close()
+            go_on.set()
+        assert [link.is_closed for link in line.links] == [True]
+
+
 async def test_a_refusal_at_the_first_try_is_told_as_it_is(clock: VirtualClock) -> None:
     async def refuse() -> Transport:
         raise Unauthenticated("no such token")

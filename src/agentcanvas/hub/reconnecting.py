@@ -152,8 +152,12 @@ class Reconnecting:
                 self._way = None
                 with suppress(AgentCanvasError):
                     await broken.close()
-            self._way = await self._redial()
-            return self._way
+            way = await self._redial()
+            if self._closed is not None:  # meanwhile: nobody else knows of this connection
+                await way.close()
+                raise Disconnected(str(self._closed))
+            self._way = way
+            return way
 
     async def _redial(self) -> Transport:
         failures = 0
