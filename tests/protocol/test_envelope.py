@@ -16,7 +16,7 @@ from agentcanvas.protocol.dialect import DialectName
 from agentcanvas.protocol.dialects import decode, encode
 from agentcanvas.protocol.envelope import AgentRef, Envelope, from_json
 from agentcanvas.protocol.kinds import Ack, Kind, TaskAccept
-from agentcanvas.protocol.log import log_line, threads
+from agentcanvas.protocol.log import threads
 from tests.protocol import strategies
 from tests.protocol.test_rules import EXAMPLES, chain
 
@@ -69,17 +69,6 @@ def test_the_chain_is_a_tree_rooted_at_its_first_message() -> None:
     (root,) = threads(decode(line.encode()).envelope for line in chain())
     assert root.envelope.id == "msg-001"
     assert [reply.envelope.id for reply in root.replies] == ["msg-002", "msg-003", "msg-004"]
-
-
-@pytest.mark.req("M4")
-def test_a_logged_message_is_the_message_and_three_fields_more() -> None:
-    line = log_line(b'{"id":\n "x"}', logged_at="2026-01-28T10:00:00Z", processing_duration_ms=2)
-    assert msgspec.json.decode(line) == {
-        "id": "x",
-        "logged_at": "2026-01-28T10:00:00Z",
-        "processing_duration_ms": 2,
-    }
-    assert b"\n" not in line
 
 
 @pytest.mark.req("M3", "H11")

@@ -1,41 +1,12 @@
-"""Messages as they are kept for reading: the log line, and the tree of a conversation (M4)."""
+"""Messages as they are read afterwards: the tree of a conversation (M4)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
-from msgspec import Raw
 
 from agentcanvas.protocol.envelope import Envelope
-from agentcanvas.protocol.scan import is_utf8
-from agentcanvas.protocol.shape import Breach
-
-_members = msgspec.json.Decoder(dict[str, Raw])
-
-
-def log_line(
-    data: bytes, *, logged_at: str, processing_duration_ms: float, breaches: Sequence[Breach] = ()
-) -> bytes:
-    """The message as it came, with when and how it was taken in, as one line of JSON.
-
-    What is no JSON object is logged too, as text under ``unreadable``.
-    """
-    members = _as_members(data)
-    members["logged_at"] = logged_at
-    members["processing_duration_ms"] = processing_duration_ms
-    if breaches:
-        members["validation_errors"] = [str(breach) for breach in breaches]
-    return msgspec.json.format(msgspec.json.encode(members), indent=-1)
-
-
-def _as_members(data: bytes) -> dict[str, object]:
-    try:
-        if is_utf8(data):
-            return dict(_members.decode(data))
-    except (msgspec.MsgspecError, RecursionError):
-        pass
-    return {"unreadable": data.decode(errors="backslashreplace")}
 
 
 class Thread(msgspec.Struct, frozen=True):
