@@ -129,8 +129,8 @@ class Acp(Codec[AcpMessage]):
             if field and value is not UNSET:
                 parts[part][field] = value
         command_id = envelope.reply_to
-        if command_id is UNSET:
-            command_id = UNKNOWN
+        if command_id is UNSET:  # a command that names no task is known by its own id elsewhere
+            command_id = envelope.task_id or UNKNOWN
             shown.filled.append("/commandId")
         held = Held(
             sender=more_than_id(envelope.sender),

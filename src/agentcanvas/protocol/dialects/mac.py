@@ -166,6 +166,8 @@ class Mac(Codec[MacMessage[Any]]):
             return _BROADCAST, *self._broadcast(body, fill=envelope.origin != self.name)
         form = FORMS[envelope.kind]
         shown = form.show(body, envelope.origin != self.name, envelope.time)
+        if envelope.kind is Kind.TASK_ASSIGN and _TASK_ID in shown.filled:
+            shown.values["task_id"] = envelope.id  # as ACP has it: the command stands for the task
         if form.says == "TASK_REQUEST" and envelope.timeout_ms is not UNSET:
             shown.values["timeout"] = to_seconds(envelope.timeout_ms)
         return form.says, PAYLOADS[form.says](**shown.values), shown
@@ -306,6 +308,7 @@ class Mac(Codec[MacMessage[Any]]):
 
 
 _NO_METADATA = MacMetadata()
+_TASK_ID = "/payload/task_id"
 _read_header = msgspec.json.Decoder(MacHeader).decode
 
 

@@ -64,6 +64,8 @@ _NATURAL: dict[type, Kind] = {
     Acknowledgment: Kind.ACK,
 }
 
+_TASK_ID = "/payload/task/task_id"
+
 
 class Spec022(Codec[Spec022Message[Any]]):
     """The SPEC-022 dialect."""
@@ -135,7 +137,8 @@ class Spec022(Codec[Spec022Message[Any]]):
             return PAYLOADS[form.says](**shown.values), priority
         values = shown.values
         task = DeveloperInput(
-            values["task.task_id"],
+            # As ACP has it: the command stands for the task.
+            envelope.id if _TASK_ID in shown.filled else values["task.task_id"],
             values["task.task_description"],
             values["task.context"],
             values["task.constraints"],
