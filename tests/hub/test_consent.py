@@ -13,12 +13,14 @@ import pytest
 from msgspec import UNSET
 
 from agentcanvas.clock import VirtualClock
-from agentcanvas.errors import ErrorType, IdReused, NotApproved
+from agentcanvas.errors import ErrorType, IdReused, NotApproved, StoreFull
 from agentcanvas.hub.audit import EntryType, Trail
-from agentcanvas.hub.brokers.embedded import EmbeddedBroker
+from agentcanvas.hub.broker import Parcel
+from agentcanvas.hub.brokers.embedded import EmbeddedBroker, EmbeddedInbox
 from agentcanvas.hub.doors import Admitted
 from agentcanvas.hub.guard import Principal, PrincipalKind
 from agentcanvas.hub.hub import Hub
+from agentcanvas.hub.notices import HUB
 from agentcanvas.protocol.envelope import Envelope, Security
 from agentcanvas.protocol.kinds import (
     Error,
@@ -139,6 +141,26 @@ async def test_a_repeat_of_what_is_held_asks_nobody_twice(
         assert len(await asks(hub)) == 1
         with pytest.raises(IdReused):
             await hub.send(A, urgent("t2", id=asked.id))
+
+
+async def test_a_full_disk_does_not_keep_the_hub_from_hearing_people_later(
+    store: Store, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take, refusals = EmbeddedInbox.take, iter([StoreFull("The disk is full.")])
+
+    async def take_when_there_is_room(inbox: EmbeddedInbox, most: int) -> list[Parcel]:
+        if inbox.agent == HUB:
+            for refusal in refusals:
+                raise refusal
+        return await take(inbox, most)
+
+    monkeypatch.setattr(EmbeddedInbox, "take", take_when_there_is_room)
+    async with asking_you(store, clock) as hub:
+        await hub.send(A, assign("a", "b", "t1", priority=9))
+        await answer(hub, {"decision": "approve"})
+        b = await hub.broker.connect("b")
+        (parcel,) = await take_all(b, 1)
+        assert parcel.envelope.task_id == "t1"
 
 
 @pytest.mark.parametrize("many", [False, True])

@@ -54,6 +54,9 @@ from agentcanvas.store import Store
 NOT_KEPT = frozenset({Kind.HEARTBEAT})
 """Kinds that are worth nothing a minute later: they change ``presence`` and are not delivered."""
 
+_AGAIN_AFTER_S = 1.0
+"""How long to wait for a store that could not keep something, before people are heard again."""
+
 _RESERVED = frozenset({HUB, BROADCAST})
 _DEFAULTS = Limits()
 
@@ -293,12 +296,14 @@ class Hub:
         for question in await self.consent.unasked():
             await self.broker.post([question])
         while True:
-            for parcel in await inbox.take(1):
-                with suppress(StoreError):  # a full disk: the answer comes again later
-                    held = await self.consent.decide(parcel.envelope)
-                    if held is not None:
-                        await self._carry_out(held)
-                    await inbox.settle([parcel.number], Settlement.TAKEN)
+            try:
+                (parcel,) = await inbox.take(1)
+                held = await self.consent.decide(parcel.envelope)
+                if held is not None:
+                    await self._carry_out(held)
+                await inbox.settle([parcel.number], Settlement.TAKEN)
+            except StoreError:  # a full disk: the answer comes again later
+                await self.clock.sleep(_AGAIN_AFTER_S)
 
     async def _carry_out(self, held: Held) -> None:
         """Deliver what a person agreed to, or tell its sender that nobody did."""
