@@ -191,8 +191,9 @@ SCENES: dict[str, Scene] = {
         options=BoardOptions(picks=2),
     ),
     "publish_subscribe": Scene(
-        {"publisher": ("pia", "paul"), "subscriber": ("sue", "sid")},
+        {"publisher": ("pia", "paul"), "subscriber": ("sue", "sid"), "broker": ("bea",)},
         {
+            "bea": '{"choice": "news"}',
             "pia": [Publication("news", f"pia {n}") for n in range(1, 4)] + [Publication()],
             "paul": [Publication("news", "paul 1"), Publication()],
             "sue": [Wish(("news",)), Wish(), Wish((), ("news",)), Wish()],
@@ -303,8 +304,14 @@ SCENES: dict[str, Scene] = {
         "summarised: 3 entries, 2 without sources left out",
     ),
     "protocol_bridge_mcp_acp_a2a_anp": Scene(
-        {"local": ("ann", "bob", "cyd", "dan")},
-        {"ann": "", "bob": "washed", "cyd": fails("cyd", "no water", Fate.TIMED_OUT), "dan": "dry"},
+        {"local": ("ann", "bob", "cyd", "dan"), "bridge": ("bea",)},
+        {
+            "ann": "",
+            "bob": "washed",
+            "cyd": fails("cyd", "no water", Fate.TIMED_OUT),
+            "dan": "dry",
+            "bea": lambda message: next(s for s in message.splitlines() if s.startswith("{")),
+        },
         "failed: cyd: timed_out",
         done=False,
     ),
