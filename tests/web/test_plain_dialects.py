@@ -53,7 +53,11 @@ class Spec022:
 
     def ask(self) -> dict[str, Any]:
         constraints = {"scope": ["**"], "testing_required": False, "must_not_break": []}
-        task = {"task_id": "t-1", "task_description": "count", "acceptance_criteria": ["done"]}
+        task: dict[str, Any] = {
+            "task_id": "t-1",
+            "task_description": "count",
+            "acceptance_criteria": ["done"],
+        }
         task |= {"context": {"specs": [], "reference_files": []}, "constraints": constraints}
         head = self._head("m-1", "a", "b", "task_assignment", "c-1")
         return {**head, "payload": {"task": task, "priority": "medium"}}
