@@ -259,6 +259,17 @@ async def test_rules_that_keep_git_busy_for_ever_are_named(
     assert not list(sandbox.paths.root.glob("diff-*"))
 
 
+async def test_more_rules_than_are_copied_are_named(workspace: Path) -> None:
+    sandbox = await sandbox_on(workspace)
+    for number in range(17):
+        rules = sandbox.work_dir / str(number) / ".gitignore"
+        rules.parent.mkdir()
+        with rules.open("wb") as file:
+            file.truncate(1024 * 1024)
+    with pytest.raises(Unpatchable, match=r"The 18 \.gitignore files have 17\.0 MiB"):
+        await make_patch(sandbox)
+
+
 async def test_an_ignored_file_of_the_base_is_compared(workspace: Path) -> None:
     write(workspace, {"kept.log": "tracked\n"})
     git(workspace, "add", "-f", "kept.log")
@@ -303,6 +314,19 @@ async def test_a_file_too_large_for_a_patch_is_refused_by_name(workspace: Path) 
         Unpatchable, match=r"'huge\.bin' has 20\.0 MiB, and a patch carries at most"
     ):
         await make_patch(sandbox)
+
+
+async def test_a_change_that_would_not_fit_into_memory_is_refused_by_name(workspace: Path) -> None:
+    """Holes take no disk, so nothing else counts them."""
+    sandbox = await sandbox_on(workspace)
+    for number in range(12):
+        with (sandbox.work_dir / f"hole-{number:02}").open("wb") as file:
+            file.truncate(diff.LARGEST_FILE - number)
+    with pytest.raises(
+        Unpatchable, match=r"12 changed files have 240\.0 MiB.*such as hole-00"
+    ) as one:
+        await make_patch(sandbox)
+    assert "at most 200.0 MiB" in str(one.value)
 
 
 async def test_a_work_folder_that_is_gone_is_one_clear_error(workspace: Path) -> None:

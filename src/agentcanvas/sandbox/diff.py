@@ -26,6 +26,7 @@ from agentcanvas.sandbox.changes import Change, Side, Status, changes_between, g
 from agentcanvas.sandbox.generation import told
 from agentcanvas.sandbox.limits import shown_bytes
 from agentcanvas.sandbox.manifest import Manifest, differing, is_patchable, scan
+from agentcanvas.sandbox.notes import some_of
 from agentcanvas.sandbox.paths import shown
 from agentcanvas.sandbox.prepare import Sandbox
 from agentcanvas.sandbox.selection import HUGE
@@ -33,7 +34,11 @@ from agentcanvas.sandbox.selection import HUGE
 LARGEST_FILE = HUGE
 """Git compares in memory; a sparse file of gigabytes would cost minutes and then fail."""
 
+LARGEST_CHANGE = 200 * 1024 * 1024
+"""Of all changed files, before and after together: they are in memory at once, holes included."""
+
 _LARGEST_IGNORE_FILE = 1024 * 1024
+_LARGEST_RULES = 16 * 1024 * 1024
 
 # Each option is also a setting that could change the output; said here, it is the same everywhere.
 _AS_A_PATCH = (
@@ -102,7 +107,22 @@ def _changes(sandbox: Sandbox, suspects: Iterable[bytes], now: Manifest) -> tupl
         if not stamp[0] & stat.S_IRUSR:  # closed to its owner, but its owner is us
             os.chmod(work + path, stat.S_IMODE(stamp[0]) | stat.S_IRUSR)
     frozen, living = Side(sandbox.base.tree, sandbox.filled), Side(sandbox.work_dir, now)
-    return changes_between(frozen, living, suspects)
+    changes = changes_between(frozen, living, suspects)
+    sizes = {c.path: _size(sandbox.filled, c.path) + _size(now, c.path) for c in changes}
+    total = sum(sizes.values())
+    if total > LARGEST_CHANGE:
+        largest = sorted(sizes, key=lambda path: sizes[path], reverse=True)
+        raise Unpatchable(
+            f"The {len(changes)} changed files have {shown_bytes(total)}, and a patch carries at "
+            f"most {shown_bytes(LARGEST_CHANGE)}; remove what is not part of the change or have it "
+            f"ignored, such as {some_of(largest)}"
+        )
+    return changes
+
+
+def _size(manifest: Manifest, path: bytes) -> int:
+    stamp = manifest.get(path)
+    return stamp[1] if stamp else 0
 
 
 def _check_base(sandbox: Sandbox, path: bytes) -> None:
@@ -176,6 +196,11 @@ def _ignored(
     rules = [path for path in now if path.endswith(b".gitignore") and _is_rule_file(path, now)]
     if not added or not rules:
         return frozenset()
+    if (size := sum(now[path][1] for path in rules)) > _LARGEST_RULES:
+        raise Unpatchable(
+            f"The {len(rules)} .gitignore files have {shown_bytes(size)}, and at most "
+            f"{shown_bytes(_LARGEST_RULES)} are looked at; remove those that nobody needs"
+        )
     tree = scratch.parent / "rules"
     tree.mkdir()
     for path in rules:
