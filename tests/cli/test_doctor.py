@@ -84,7 +84,7 @@ def test_without_git_nothing_can_run_and_that_is_said(place: Place, tmp_path: Pa
     done = place.run("doctor", PATH=str(empty))
     assert done.returncode == 1
     assert "fail  git" in done.stdout
-    assert "Mend what says fail" in done.stdout
+    assert "Fix what says fail" in done.stdout
 
 
 async def test_the_confinement_that_is_used_is_named(place: Place) -> None:

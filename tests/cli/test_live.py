@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -199,6 +200,25 @@ def test_a_canned_run_in_plain_lines_word_for_word() -> None:
         view = after(view, entry)
         screen.show(view, entry)
     assert out.getvalue() == PLAIN
+
+
+@pytest.mark.parametrize(
+    ("text", "gist"),
+    [
+        (
+            '{"summary": "First the\\nparser.", "tasks": [{"task_id": "a"}]}',
+            "First the parser. (1 task)",
+        ),
+        ('{"summary": "", "tasks": []}', '{"summary": "", "tasks": []}'),
+        ('{"tasks": 2}', '{"tasks": 2}'),
+        ("Just words.", "Just words."),
+    ],
+)
+def test_a_plan_is_told_by_its_summary(text: str, gist: str) -> None:
+    view = view_of(fake.Played().tell(fake.started()).log)
+    answer = fake.turn_done("", "coder")
+    done = msgspec.structs.replace(answer.payload, text=text)
+    assert told(msgspec.structs.replace(answer, payload=done), view) == f"Coder: {gist}"
 
 
 @pytest.mark.req("R2")
@@ -470,7 +490,7 @@ def test_a_run_that_was_cut_off_says_how_to_go_on() -> None:
     cut = e.RunInterrupted(actor="engine", provenance=fake.SYSTEM)
     view = view_of(fake.at_work(fake.Played()).tell(cut).log)
     assert view.status is RunStatus.INTERRUPTED
-    assert last_words(view, (), Path("/w"), 0)[-1] == f"Go on:   agentcanvas resume {fake.RUN}"
+    assert last_words(view, (), Path("/w"), 0)[-1] == f"Resume:  agentcanvas resume {fake.RUN}"
 
 
 def test_file_names_that_a_shell_would_obey_are_quoted_in_the_commit_command() -> None:

@@ -99,7 +99,7 @@ def test_how_it_stands_is_said_before_anybody_decides() -> None:
     outlook = Outlook("run_1/t1.r0", Fitness.CONFLICTS, reason="a.py: you changed it")
     lines = standing_lines(view(outlook=outlook, overlaps=(met,)))
     assert lines[0] == "Now: conflicts: a.py: you changed it"
-    assert lines[1] == "Meets: a.py, lines 3-4, are also changed by run_2/t2.r0"
+    assert lines[1] == "Overlaps: a.py, lines 3-4, are also changed by run_2/t2.r0"
     merged = Outlook("run_1/t1.r0", Fitness.MERGES, merged=("a.py",))
     assert standing_lines(view(outlook=merged)) == ["Now: it merges with your edits of a.py"]
     assert standing_lines(view()) == []

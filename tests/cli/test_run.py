@@ -299,7 +299,7 @@ def test_without_a_terminal_a_parked_run_ends_with_3_and_the_exact_commands(desk
         f'  send it back:  agentcanvas review {run} task-1 --revise "…"',
         f'  reject it:     agentcanvas review {run} task-1 --reject "…"',
         "",
-        f"Look first:  agentcanvas review {run}",
+        f"Look at it:  agentcanvas review {run}",
     ]
 
 

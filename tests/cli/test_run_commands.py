@@ -276,7 +276,7 @@ def test_stopping_what_has_ended_says_so_and_does_nothing(desk: Desk) -> None:
     office = FakeOffice(done())
     result = desk.give(office, "stop")
     assert (result.exit_code, office.calls) == (0, [])
-    assert "has ended before: quality_gate" in result.stdout
+    assert "had already ended: quality_gate" in result.stdout
 
 
 @pytest.mark.req("D25")
@@ -307,7 +307,7 @@ def test_a_run_that_is_interrupted_while_it_is_watched_ends_with_1(desk: Desk) -
     office = FakeOffice(begin=lambda run: run.tell(*[x.event for x in interrupted().log]))
     result = desk.give(office, "run", "x y")
     assert result.exit_code == 1
-    assert "Go on:   agentcanvas resume" in result.stdout
+    assert "Resume:  agentcanvas resume" in result.stdout
 
 
 def test_retry_begins_the_same_as_a_new_run_and_watches_it(desk: Desk) -> None:

@@ -68,7 +68,7 @@ def test_a_rejected_change_leaves_no_trace_and_the_run_ends_with_4(repository: P
     rejected = give(repository, "review", "--reject", "the old one was fine")
     assert rejected.returncode == 4, rejected
     assert (repository / "greeting.txt").read_text() == "an old greeting\n"
-    assert "No file of yours was changed." in rejected.stdout
+    assert "None of your files was changed." in rejected.stdout
 
 
 @pytest.mark.req("D1")

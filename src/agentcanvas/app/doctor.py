@@ -160,7 +160,7 @@ async def _coding_clis(environ: Mapping[str, str], *, ask: bool) -> tuple[Findin
     here = [each for each in await all_standings(environ) if each.is_here]
     if not here:
         step = "install one, or use a model, a script, a command or a person as an agent"
-        return (_warn(subject, "none of those known is on the PATH", step),)
+        return (_warn(subject, "none found on the PATH", step),)
     usable = [each.name for each in here if each.is_usable]
     if usable:
         step = "" if ask else "ask each of them once, for a little money: agentcanvas doctor --ask"
@@ -293,7 +293,7 @@ def _checks(root: Path) -> Finding:
     found = checks_here(root)
     if found:
         return _ok("checks", ", ".join(check.command for check in found))
-    sentence = "none found, so changes stay unverified and are never approved by themselves"
+    sentence = "none found, so changes stay unverified and are never approved automatically"
     return _warn("checks", sentence, "name them under checks: in the flow")
 
 

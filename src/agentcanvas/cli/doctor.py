@@ -63,7 +63,9 @@ def _print(findings: tuple[Finding, ...], *, fine: bool) -> None:
         for grade, subject, said in rows:
             print(f"{grade.plain:<4}  {subject.plain:<{width}}  {said.plain}")
     print(
-        "\nNothing is in the way of running." if fine else "\nMend what says fail, then look again."
+        "\nEverything a run needs is in place."
+        if fine
+        else "\nFix what says fail, then run doctor again."
     )
 
 

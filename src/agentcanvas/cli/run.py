@@ -348,7 +348,7 @@ class _Start:
         if not self._command and (meant := nearly_a_flow(self._root, request)):
             raise misused(
                 f"There is no flow {one_line(request)}; did you mean {meant}? "
-                "If it is the request, say it in more words."
+                "If that is the request itself, use more than one word."
             )
 
     def _flow(self, name: str) -> Composed:
@@ -359,7 +359,7 @@ class _Start:
         ):
             if given:
                 raise misused(
-                    f"{option} is for a request without a flow; {name} names its agents itself"
+                    f"{option} is for a request without a flow; {name} has its own agents"
                 )
         return flow_named(self._root, folder_here(), name, os.environ)
 
@@ -368,7 +368,9 @@ class _Start:
             request = await Terminal(console_here()).line(f"What is {one_line(name)} to do?")
             if request:
                 return request
-        raise misused(f'{name} brings no request along; say it: agentcanvas run {quoted(name)} "…"')
+        raise misused(
+            f'{name} has no request of its own; give one: agentcanvas run {quoted(name)} "…"'
+        )
 
     def _say(self, sentence: str) -> None:
         print(sentence, file=sys.stderr if self._manner.json else sys.stdout)

@@ -47,10 +47,10 @@ def stop(
             print(f"Told to end: {ended}")
             return ExitCode.DONE
         if found.status in ENDED:
-            print(f"{name} has ended before: {one_line(found.reason)}")
+            print(f"{name} had already ended: {one_line(found.reason)}")
             return ExitCode.DONE
         await office.stop(found.run_id)
-        print(f"{name} is stopped. What is there is kept: agentcanvas show {name}")
+        print(f"{name} is stopped. Everything so far is kept: agentcanvas show {name}")
         return ExitCode.DONE
 
     at_office(work)

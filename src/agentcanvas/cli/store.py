@@ -46,7 +46,7 @@ def check(at: At = None) -> None:
             file=sys.stderr,
         )
         raise typer.Exit(1)
-    print(f"{path} is whole")
+    print(f"{path} is intact")
 
 
 @app.command()

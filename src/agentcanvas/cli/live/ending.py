@@ -38,15 +38,15 @@ def _outcome(view: RunView, now_ms: int, *, left: bool) -> list[str]:
         case RunStatus.DONE:
             return [f"Done ({reason}) after {effort}."]
         case RunStatus.STOPPED:
-            return [f"Not done: {reason} (after {effort}). What is there is kept."]
+            return [f"Not done: {reason} (after {effort}). Everything so far is kept."]
         case RunStatus.INTERRUPTED:
-            return ["Interrupted. Nothing that was settled is lost."]
+            return ["Interrupted. Nothing that was decided is lost."]
         case RunStatus.PARKED:
             return [f"Parked after {effort}. It waits for you."]
         case _ if asks_only(view):
             return ["It waits for you."]
         case _:
-            return ["Left in the middle. Nothing that was settled is lost."] if left else []
+            return ["Left in the middle. Nothing that was decided is lost."] if left else []
 
 
 def asks_only(view: RunView) -> bool:
@@ -66,7 +66,7 @@ def _result(view: RunView) -> list[str]:
 def _landed(view: RunView, root: Path) -> list[str]:
     if not view.landed:
         done = view.status in (RunStatus.DONE, RunStatus.STOPPED)
-        return ["No file of yours was changed."] if done else []
+        return ["None of your files was changed."] if done else []
     lines = [f"{count(len(view.landed), 'file')} changed in {root}:"]
     lines += [f"  {one_line(file)}" for file in view.landed[:_FILES_LISTED]]
     if len(view.landed) > _FILES_LISTED:
@@ -88,7 +88,7 @@ def _waiting(asks: Sequence[PersonAsk]) -> list[str]:
     for ask in asks:
         lines += ["", headline(ask), *listed_commands(ask)]
     if asks:
-        lines += ["", f"Look first:  agentcanvas review {quoted(asks[0].run_id)}"]
+        lines += ["", f"Look at it:  agentcanvas review {quoted(asks[0].run_id)}"]
     return lines
 
 
@@ -97,10 +97,10 @@ def _next(view: RunView, *, left: bool) -> list[str]:
     report = [f"Report:  agentcanvas report {run}"] if view.ended else []
     cut_off = view.status is RunStatus.INTERRUPTED or view.reason == STOPPED_BY_PERSON
     if cut_off or (left and not view.ended and not asks_only(view)):
-        return [f"Go on:   agentcanvas resume {run}", *report]
+        return [f"Resume:  agentcanvas resume {run}", *report]
     unhappy = any(task.status in _UNHAPPY for task in view.tasks.values())
     if view.status is RunStatus.STOPPED or (view.ended and unhappy):
-        return [f"Again:   agentcanvas retry {run}", *report]
+        return [f"Retry:   agentcanvas retry {run}", *report]
     return report
 
 

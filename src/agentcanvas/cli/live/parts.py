@@ -71,7 +71,7 @@ def standing_lines(view: ShownProposal) -> list[str]:
         merged = ", ".join(one_line(path, 80) for path in view.outlook.merged)
         lines.append(f"Now: it merges with your edits of {merged}")
     name = f"{view.run_id}/{view.proposal_id}"
-    lines += [f"Meets: {one_line(met.told_to(name), 400)}" for met in view.overlaps]
+    lines += [f"Overlaps: {one_line(met.told_to(name), 400)}" for met in view.overlaps]
     return lines
 
 

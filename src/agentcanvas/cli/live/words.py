@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+import msgspec
+
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.cli.live.view import PLAN, REVIEW, RunView, TaskView
 from agentcanvas.proposals.checks import EvidenceStatus
@@ -222,7 +224,20 @@ def _told_of_answer(who: str, done: e.TurnDone) -> str:
         why = f": {one_line(done.reason)}" if done.reason else ""
         return f"{who} failed{why}"
     # What a worker says at its task is in its proposal.
-    return "" if done.task_id or not done.text.strip() else f"{who}: {one_line(done.text)}"
+    return "" if done.task_id or not done.text.strip() else f"{who}: {_gist(done.text)}"
+
+
+def _gist(text: str) -> str:
+    """An answer in one line; of a plan its summary, since its tasks follow by themselves."""
+    try:
+        said = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        said = None
+    match said:
+        case {"summary": str(summary), "tasks": [*tasks]} if summary.strip():
+            return f"{one_line(summary)} ({count(len(tasks), 'task')})"
+        case _:
+            return one_line(text)
 
 
 def _request(start: e.Start) -> str:
