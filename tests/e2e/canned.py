@@ -242,6 +242,7 @@ def _summary(run: str, entries: list[e.Recorded]) -> RunSummary:
         run_id=run,
         flow=state.flow,
         request=state.request,
+        team=tuple(state.names.values()),
         status=status,
         started_ms=entries[0].ts,
         tasks=len(state.tasks),

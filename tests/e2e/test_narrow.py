@@ -39,6 +39,7 @@ async def test_runs_and_what_waits_are_whole_and_within_reach(
     await page.goto(f"{server.address}#/runs")
     await page.wait_for("document.querySelectorAll('.runs tbody tr').length === 2")
     assert await page.look(CUT_OFF % ".runs") == []
+    assert await page.texts(".run-team p") == ["Orchestrator, Coder, Tester"] * 2
     for name in ("Resume", "Retry"):
         assert await page.role("button", name).is_visible()
     await page.press("i")
@@ -62,6 +63,17 @@ async def test_the_search_of_the_timeline_is_in_sight_on_a_phone(
     await page.goto(f"{server.address}#/run/run_1")
     await page.wait_for_text(".collab-card", "Apply T3?")
     right = "document.querySelector('.search').getBoundingClientRect().right"
+    assert await page.look(right) <= 400
+
+
+async def test_whose_transcript_it_is_is_in_sight_on_a_phone(
+    page: Page, server: CannedServer
+) -> None:
+    happen(server)
+    await page.resize(400, 800)
+    await page.goto(f"{server.address}#/transcript/run_1")
+    await page.wait_for_text(".agents-nav [aria-current]", "Tester")
+    right = "document.querySelector('.agents-nav [aria-current]').getBoundingClientRect().right"
     assert await page.look(right) <= 400
 
 

@@ -104,6 +104,7 @@ async def test_start_sends_the_image_along_and_it_reaches_the_worker(
         await page.role("button", "Start").click()
         await page.wait_for_text(".waiting", "Waiting for you")
         (run,) = await office.runs()
+        assert run.team == ("Coder",)
         order = await office.order(run.run_id)
         assert order.images == (BlobRef.of(PNG, "image/png"),)
         assert await office.file(run.run_id, "task-1", "seen.png", Side.AFTER) == PNG

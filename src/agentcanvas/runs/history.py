@@ -71,6 +71,7 @@ def summary(account: Account) -> RunSummary:
         run_id=state.run_id,
         flow=state.flow,
         request=state.request,
+        team=tuple(state.names.values()),
         status=state.status,
         started_ms=account.started_ms,
         ended_ms=account.last_ms if state.status.is_over else None,

@@ -50,6 +50,8 @@ class RunSummary(Wire, frozen=True, kw_only=True):
     run_id: str
     flow: str
     request: str
+    team: tuple[str, ...] = ()
+    """What its members are called."""
     status: RunStatus
     started_ms: int
     ended_ms: int | None = None

@@ -772,6 +772,7 @@ export interface RunSummary {
   readonly runId: string;
   readonly flow: string;
   readonly request: string;
+  readonly team?: readonly string[];
   readonly status: RunStatus;
   readonly startedMs: number;
   readonly endedMs?: number | null;

@@ -17,7 +17,6 @@ export const en = {
   "copy": "Copy",
   "copied": "Copied",
   "none": "None",
-  "save": "Save",
   "you": "You",
 
   "nav.views": "Views",
@@ -50,7 +49,6 @@ export const en = {
   "help.open": "Show keyboard shortcuts",
   "help.commandBar": "Open the command bar",
   "help.escape": "Close a dialog, or leave a field",
-  "help.none": "No shortcuts here.",
 
   "theme.system": "Theme: follow the system",
   "theme.light": "Theme: light",
@@ -354,7 +352,6 @@ export const en = {
   "run.attempts": "{count} attempt|{count} attempts",
   "run.working": "Working",
   "run.idle": "Idle",
-  "run.spent": "Spent",
   "run.applied": "Applied",
   "run.appliedOf": "{applied} of {total}",
   "run.tokens": "Tokens",
@@ -404,10 +401,7 @@ export const en = {
   "timeline.clear": "Clear the filters",
   "timeline.noTask": "The run itself",
   "timeline.eventCount": "{count} event|{count} events",
-  "timeline.fold": "Fold",
-  "timeline.unfold": "Unfold",
   "timeline.filters": "Filters",
-  "timeline.earlier": "Loading earlier events",
   "card.patch": "View patch",
   "card.details": "Details",
   "card.undo": "Undo this change",
@@ -468,7 +462,7 @@ export const en = {
 
   "runs.request": "Request",
   "runs.state": "State",
-  "runs.flow": "Flow",
+  "runs.flow": "Flow and team",
   "runs.actions": "Actions",
   "runs.retry": "Retry",
   "runs.cannot": "Cannot load the runs",

@@ -16,7 +16,6 @@ export const ko: Readonly<Record<keyof Catalogue, string>> = {
   "copy": "복사",
   "copied": "복사했습니다",
   "none": "없음",
-  "save": "저장",
   "you": "나",
 
   "nav.views": "보기",
@@ -49,7 +48,6 @@ export const ko: Readonly<Record<keyof Catalogue, string>> = {
   "help.open": "단축키 보기",
   "help.commandBar": "명령 창 열기",
   "help.escape": "대화 상자를 닫거나 입력란에서 나가기",
-  "help.none": "여기에는 단축키가 없습니다.",
 
   "theme.system": "테마: 시스템 설정",
   "theme.light": "테마: 밝게",
@@ -353,7 +351,6 @@ export const ko: Readonly<Record<keyof Catalogue, string>> = {
   "run.attempts": "{count}번 시도",
   "run.working": "작업 중",
   "run.idle": "대기",
-  "run.spent": "사용량",
   "run.applied": "적용",
   "run.appliedOf": "{total}개 중 {applied}개",
   "run.tokens": "토큰",
@@ -403,10 +400,7 @@ export const ko: Readonly<Record<keyof Catalogue, string>> = {
   "timeline.clear": "모두 표시",
   "timeline.noTask": "실행 자체",
   "timeline.eventCount": "이벤트 {count}개",
-  "timeline.fold": "접기",
-  "timeline.unfold": "펼치기",
   "timeline.filters": "필터",
-  "timeline.earlier": "이전 이벤트를 불러오는 중",
   "card.patch": "패치 보기",
   "card.details": "자세히",
   "card.undo": "이 변경 되돌리기",
@@ -467,7 +461,7 @@ export const ko: Readonly<Record<keyof Catalogue, string>> = {
 
   "runs.request": "요청",
   "runs.state": "상태",
-  "runs.flow": "흐름",
+  "runs.flow": "흐름과 팀",
   "runs.actions": "동작",
   "runs.retry": "다시 실행",
   "runs.cannot": "실행 목록을 불러올 수 없습니다",

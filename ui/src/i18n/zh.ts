@@ -16,7 +16,6 @@ export const zh: Readonly<Record<keyof Catalogue, string>> = {
   "copy": "复制",
   "copied": "已复制",
   "none": "无",
-  "save": "保存",
   "you": "你",
 
   "nav.views": "视图",
@@ -49,7 +48,6 @@ export const zh: Readonly<Record<keyof Catalogue, string>> = {
   "help.open": "显示快捷键",
   "help.commandBar": "打开命令栏",
   "help.escape": "关闭上层窗口，或离开输入框",
-  "help.none": "这里没有快捷键。",
 
   "theme.system": "主题：跟随系统",
   "theme.light": "主题：浅色",
@@ -353,7 +351,6 @@ export const zh: Readonly<Record<keyof Catalogue, string>> = {
   "run.attempts": "{count} 次尝试",
   "run.working": "工作中",
   "run.idle": "空闲",
-  "run.spent": "用量",
   "run.applied": "已应用",
   "run.appliedOf": "{applied} / {total}",
   "run.tokens": "Token",
@@ -403,10 +400,7 @@ export const zh: Readonly<Record<keyof Catalogue, string>> = {
   "timeline.clear": "显示全部",
   "timeline.noTask": "运行本身",
   "timeline.eventCount": "{count} 个事件",
-  "timeline.fold": "折叠",
-  "timeline.unfold": "展开",
   "timeline.filters": "筛选",
-  "timeline.earlier": "正在获取更早的事件",
   "card.patch": "查看补丁",
   "card.details": "详情",
   "card.undo": "撤销此更改",
@@ -467,7 +461,7 @@ export const zh: Readonly<Record<keyof Catalogue, string>> = {
 
   "runs.request": "请求",
   "runs.state": "状态",
-  "runs.flow": "流程",
+  "runs.flow": "流程与团队",
   "runs.actions": "操作",
   "runs.retry": "重新运行",
   "runs.cannot": "无法列出运行",

@@ -34,12 +34,15 @@ interface Props {
 export function Side({ run, runId }: Props) {
   return (
     <aside className="side">
-      {run.reason && <Ended run={run} />}
+      {isLong(run.reason) && <Ended run={run} />}
       <Tasks run={run} runId={runId} />
       <Agents run={run} runId={runId} />
     </aside>
   );
 }
+
+/** The line above the timeline says it as well, as far as it fits. */
+const isLong = (reason: string): boolean => reason.length > 60 || reason.includes("\n");
 
 function Ended({ run }: { run: RunView }) {
   const t = useT();

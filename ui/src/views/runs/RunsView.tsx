@@ -64,7 +64,7 @@ function Table({ runs }: { runs: readonly RunSummary[] }) {
           <tr>
             <th>{t("runs.request")}</th>
             <th>{t("runs.state")}</th>
-            <th className="wide">{t("runs.flow")}</th>
+            <th>{t("runs.flow")}</th>
             <th className="number">{t("run.applied")}</th>
             <th className="number wide">{t("run.tokens")}</th>
             <th className="number">{t("run.cost")}</th>
@@ -93,6 +93,7 @@ function waitsOf(waitsFor: string, t: Translate): string {
 function Row({ run }: { run: RunSummary }) {
   const t = useT();
   const { runId, status, request, flow, applied = 0, tasks = 0, tokens = 0, cost = 0, startedMs, endedMs } = run;
+  const names = (run.team ?? []).map(plain).join(", ");
   const why = plain(run.waitsFor ? waitsOf(run.waitsFor, t) : (run.reason ?? ""));
   return (
     <tr data-run={runId}>
@@ -106,7 +107,12 @@ function Row({ run }: { run: RunSummary }) {
       <td className="run-state">
         <Pill status={status} />
       </td>
-      <td className="wide">{plain(flow)}</td>
+      <td className="run-team">
+        <span>{plain(flow)}</span>
+        <p className="subtle ellipsis" title={names}>
+          {names}
+        </p>
+      </td>
       <td className="number" data-label={t("run.applied")}>{t("run.appliedOf", { applied, total: tasks })}</td>
       <td className="number wide">{tokens > 0 ? short(tokens) : "–"}</td>
       <td className="number" data-label={t("run.cost")}>{cost > 0 ? dollars(cost) : "–"}</td>

@@ -10,6 +10,11 @@ import { Talk } from "./Talk.tsx";
 import "../../styles/timeline.css";
 import "../../styles/transcript.css";
 
+/** On a phone the team may be wider than the window. */
+const intoSight = (shown: HTMLElement | null): void => {
+  shown?.scrollIntoView({ block: "nearest", inline: "nearest" });
+};
+
 /** What each worker said and did, one worker at a time. */
 export default function TranscriptView() {
   const t = useT();
@@ -33,6 +38,7 @@ export default function TranscriptView() {
         {team.map(({ id, name, role }) => (
           <a
             key={id}
+            ref={id === member.id ? intoSight : undefined}
             href={addressOf({ view: "transcript", run: runId, args: { agent: id } })}
             aria-current={id === member.id ? "true" : undefined}
           >
