@@ -232,7 +232,9 @@ def told(error: OSError) -> str:
         errno.EACCES: "; give yourself the right to it",
         errno.EROFS: "; work on a disk that can be written to",
     }
-    return f"{error}{advice.get(error.errno or 0, '')}"
+    name = error.filename
+    where = f": {os.fsdecode(name)}" if isinstance(name, str | bytes) and name else ""
+    return f"{error.strerror or error}{where}{advice.get(error.errno or 0, '')}"
 
 
 def _freeze(
