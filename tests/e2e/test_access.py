@@ -147,3 +147,13 @@ async def test_what_strangers_write_is_shown_as_text_and_nothing_else(
     assert json.loads(await page.look("JSON.stringify(document.title)")).count("\u202e") == 0
     # The canned server has no patches to show.
     assert [one for one in page.complaints if "404" not in one] == []
+
+
+async def test_an_editors_theme_colours_the_page(page: Page, server: CannedServer) -> None:
+    await page.goto(server.address)
+    await page.wait_for_text(".empty", "No runs yet")
+    await page.look(
+        "document.documentElement.style.setProperty('--vscode-editor-background', 'rgb(1, 2, 3)')"
+    )
+    assert await page.look("getComputedStyle(document.body).backgroundColor") == "rgb(1, 2, 3)"
+    assert page.complaints == []
