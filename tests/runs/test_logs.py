@@ -82,3 +82,28 @@ async def test_what_goes_along_an_edge_is_from_speaker_to_speaker(tmp_path: Path
     ]
     assert [line["step"] for line in steps] == [1, 2, 3, 4, 5, 6]
     assert read(log)[-1]["reason"] == "judge_decision: against"
+
+
+ASKED = """
+version: 0.2
+agents:
+  - {id: ann, runtime: {kind: command, command: "cat >/dev/null; echo why?"}}
+  - {id: bob, runtime: {kind: command, command: "cat >/dev/null; echo because"}}
+interactions:
+  - id: i1
+    patternId: role_play_pair
+    edges: [{source: ann, target: bob}]
+    data: {termination: [{type: max_rounds, rounds: 1}, {type: timeout_ms, ms: 60000}]}
+"""
+
+
+@pytest.mark.req("V3")
+async def test_every_line_of_an_interaction_with_one_edge_names_the_edge(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo", {"greeting.txt": "hello\n"})
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(ASKED))
+        async for _ in engine.events(run_id):
+            pass
+    (log,) = root.glob(".agentcanvas/logs/*/*.jsonl")
+    named = {line["event"]: line["edgeId"] for line in read(log)}
+    assert (named["configured"], named["terminated"]) == ("e1", "e1")

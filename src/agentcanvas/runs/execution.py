@@ -326,6 +326,7 @@ class Execution:
                     actor="engine",
                     provenance=e.Provenance.SYSTEM,
                     interaction_id=each.id,
+                    edge_id=_only_edge(each),
                     payload=end,
                 )
             ]
@@ -363,9 +364,15 @@ async def _started(each: Interaction) -> tuple[bool, Sequence[e.RunEvent]]:
             actor="engine",
             provenance=e.Provenance.SYSTEM,
             interaction_id=each.id,
+            edge_id=_only_edge(each),
             payload=configured,
         )
     ]
+
+
+def _only_edge(each: Interaction) -> str | None:
+    """The edge that an interaction as a whole is about; with several there is no such edge."""
+    return each.edges[0].id if len(each.edges) == 1 else None
 
 
 def _warning(sentence: str) -> e.WarningGiven:
