@@ -52,8 +52,8 @@ async def test_an_order_comes_with_the_most_it_can_need_and_can_be_given_as_it_i
     assert planned["order"]["request"] == "Greet"
     assert planned["order"].get("approvePlan", False) is False
     total = planned["bounds"][-1]
-    assert (total["name"], total["turns"]) == ("total", 20)
-    assert "20 turns" in planned["limits"]
+    assert (total["name"], total["turns"]) == ("total", 12)
+    assert "12 turns" in planned["limits"]
     started = await client.post("/runs", json=planned["order"])
     assert started.status_code == 201
     run_id = started.json()["runId"]
