@@ -298,9 +298,9 @@ def test_a_verdict_of_somebody_else_is_noticed(recorded: Events) -> None:
 
 def test_coders_who_worked_one_after_the_other_are_noticed(recorded: Events) -> None:
     def of(entry: e.Recorded, kind: type, agent: str) -> bool:
-        payload = getattr(entry.event, "payload", None)
-        named = getattr(payload, "to", "") or entry.event.actor
-        return isinstance(entry.event, kind) and named == agent
+        event = entry.event
+        named = event.payload.to if isinstance(event, e.TurnStarted) else event.actor
+        return isinstance(event, kind) and named == agent
 
     end = next(entry for entry in recorded if of(entry, e.TurnEnded, "coder_a"))
     others = [entry for entry in recorded if entry is not end]
