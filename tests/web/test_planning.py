@@ -60,7 +60,7 @@ async def test_an_order_comes_with_the_most_it_can_need_and_can_be_given_as_it_i
     order = (await client.get(f"/runs/{run_id}/order")).json()
     assert order["flowText"] == planned["order"]["flowText"]
     budget = (await client.get(f"/runs/{run_id}/budget")).json()
-    assert (budget["turns"], budget["minutes"]) == (20, 120)
+    assert (budget["turns"], budget["minutes"]) == (12, 120)
     assert (await client.get("/runs/none/budget")).status_code == 404
 
 
