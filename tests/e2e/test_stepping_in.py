@@ -95,7 +95,8 @@ async def test_how_a_change_came_about_is_told_for_the_file_that_is_looked_at(
         await page.role("button", "Show how it came about").focus()
         await page.press("Enter")
         await page.wait_for_text(".trail [data-kind=proposal]", "r1 +7")
-        assert await page.look("document.activeElement.contains(document.querySelector('.trail'))")
+        focused = "document.activeElement === document.querySelector('.trail').parentElement"
+        assert await page.look(focused)
         kinds = "[...document.querySelectorAll('.trail li')].map((one) => one.dataset.kind)"
         assert await page.look(kinds) == ["task", "message", "checks", "proposal"]
         await page.press("p")
