@@ -103,6 +103,27 @@ async def test_what_is_said_while_a_run_or_a_turn_begins_is_heard(
     assert heard == ([True, False] if meanwhile == "run" else [False, True])
 
 
+async def test_what_a_cut_off_turn_was_told_is_said_again_when_it_is_taken_up(root: Path) -> None:
+    slowly = "if grep -q one greeting.txt; then sleep 600; else echo one > greeting.txt; fi"
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(solo(slowly)))
+        await until(engine, run_id, e.RunParked)
+        await engine.tell(run_id, "coder", "Mind the umlauts.")
+        (ask,) = await engine.asks(run_id)
+        await engine.answer(ask.ask_id, PersonAnswer({"decision": "revise", "reason": ""}, "you"))
+        async for entry in engine.events(run_id):
+            if isinstance(entry.event, e.TurnStarted) and entry.event.payload.revision:
+                break
+    for attempt in (2, 3):
+        async with engine_on(root) as engine:
+            await engine.resume(run_id)
+            async for entry in engine.events(run_id):
+                turn = entry.event.payload if isinstance(entry.event, e.TurnStarted) else None
+                if turn is not None and turn.attempt == attempt:
+                    assert turn.text.count("Mind the umlauts.") == 1
+                    break
+
+
 async def test_an_agent_hears_what_a_person_says_with_its_next_turn_and_only_once(
     root: Path,
 ) -> None:

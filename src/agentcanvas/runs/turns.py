@@ -81,19 +81,26 @@ class Turns:
         self._attempts: dict[str, Attempt] = {}
         self._unheard: dict[str, list[str]] = {}
         """What people have said to an agent since its last turn began."""
+        self._said: dict[str, list[str]] = {}
+        """What they had said when a turn began; another attempt at it says it again."""
         for entry in before:
             if isinstance(entry.event, e.TurnStarted):
                 begun = entry.event.payload
                 self._attempts[begun.turn_id] = Attempt(
                     begun.attempt, begun.message_id, begun.generation
                 )
-                self._unheard.pop(begun.to, None)
+                self._said_for(begun.turn_id, begun.to)
             elif isinstance(entry.event, e.WorkerTold):
                 self.note_told(entry.event.payload)
 
     def note_told(self, told: e.Told) -> None:
         """Keep what a person said until the agent's next turn."""
         self._unheard.setdefault(told.agent, []).append(told.text)
+
+    def _said_for(self, key: str, agent: str) -> Sequence[str]:
+        said = self._said.setdefault(key, [])
+        said += self._unheard.pop(agent, ())
+        return said
 
     async def end_work(
         self, reason: str, *, agent: str | None = None, task_id: str | None = None
@@ -168,7 +175,7 @@ class Turns:
     ) -> TurnOutcome:
         """Send an attempt, unless it was sent before, and hear what comes of it."""
         begins = self._attempts.get(spec.key) != attempt
-        sent = _with_what_was_said(spec, self._unheard.pop(spec.to, ())) if begins else spec
+        sent = _with_what_was_said(spec, self._said_for(spec.key, spec.to)) if begins else spec
         envelope = self._mail.task(sent, attempt)
         timeout_s = self._mail.timeout_s(spec)
         started = self._clock.monotonic()
