@@ -97,7 +97,9 @@ async def test_a_part_is_heard_by_those_the_edges_come_from_before_the_answer_is
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     steps = [line for line in lines if line["event"] == "step"]
     assert [line["step"] for line in steps] == list(range(1, len(steps) + 1))
-    assert [line["to"] for line in steps if line["note"] == part.payload.step] == ["ann", "bob"]
+    parts_of = [line for line in steps if line["note"] == part.payload.step]
+    assert [(line["to"], line["edgeId"]) for line in parts_of] == [("ann", "e1"), ("bob", "")]
+    assert part.edge_id == "e1"
 
 
 async def test_with_req_res_nobody_hears_anything_before_the_answer(root: Path) -> None:

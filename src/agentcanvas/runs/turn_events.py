@@ -113,6 +113,7 @@ def _progressed(
         actor=spec.to,
         provenance=e.Provenance.WORKER_PROPOSAL,
         interaction_id=spec.place.interaction_id or None,
+        edge_id=spec.place.edge_id or None,
         payload=e.Progress(
             turn_id=spec.key,
             step=_shortened(body.current_step or ""),

@@ -237,8 +237,9 @@ class Turns:
             return
         await self._logbook.write(self._events.part(spec, body, number))
         attempt = self._attempts[spec.key].number
-        here = Place(place.interaction_id, logged=place.logged)
         for to in place.listeners:
+            edge = place.edge_id if to == place.speaker else ""
+            here = Place(place.interaction_id, edge, logged=place.logged)
             # A budget that is used up ends what is asked next, not what is being answered.
             with suppress(StageEnded):
                 self._meter.spend_message()
