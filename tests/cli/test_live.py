@@ -377,6 +377,7 @@ def test_cleaned_text_is_harmless_and_cleaning_it_again_changes_nothing(text: st
         (spent(0, 0), ""),
         (spent(999, 0), "999 tokens"),
         (spent(12_345, 0.001), "12.3k tokens, under $0.01"),
+        (spent(8, 0.25, estimated=True), "about 8 tokens, about $0.25"),
         (files([]), "no file"),
         (files(list("abcdef")), "a, b, c, d and 2 more"),
         (quoted("run_1"), "run_1"),

@@ -34,7 +34,7 @@ def made(kind: Callable[..., e.RunEvent], **payload: object) -> e.RunEvent:
 
 
 def turn(number: int) -> e.RunEvent:
-    charge = e.Charge(number, number / 7)
+    charge = e.Charge(number, number / 7, estimated=number % 3 == 0)
     done = e.TurnDone(turn_id=f"work/ask:{number}/turn", text="ok", charge=charge)
     return made(e.TurnEnded, payload=done)
 
@@ -128,6 +128,7 @@ async def _looked_at_every(size: int, history: list[e.RunEvent]) -> None:
     assert (found.started_ms, found.last_ms) == (whole[0].at_ms, whole[-1].at_ms)
     assert found.tokens == sum(charge.tokens for charge in charges)
     assert found.cost == sum(charge.cost for charge in charges)
+    assert found.is_estimate == any(charge.estimated for charge in charges)
 
 
 async def test_only_what_came_since_the_last_look_is_read(store: Store) -> None:

@@ -61,7 +61,7 @@ def _table(found: tuple[RunSummary, ...], width: int) -> Table:
         cells = [
             Text(short(run.run_id)),
             Text(str(run.status), style=RUN_STYLES[run.status]),
-            *((Text(_when(run.started_ms)), Text(spent(run.tokens, run.cost))) if wide else ()),
+            *((Text(_when(run.started_ms)), Text(_spent(run))) if wide else ()),
             Text(f"{run.applied}/{run.tasks}"),
             _about(run),
         ]
@@ -79,6 +79,10 @@ def _about(run: RunSummary) -> Text:
 
 def _answer(run: RunSummary) -> str:
     return f"agentcanvas review {quoted(run.run_id)}"
+
+
+def _spent(run: RunSummary) -> str:
+    return spent(run.tokens, run.cost, estimated=run.is_estimate)
 
 
 def _when(ms: int) -> str:

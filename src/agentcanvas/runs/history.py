@@ -81,6 +81,7 @@ def summary(account: Account) -> RunSummary:
         tasks=len(state.tasks),
         tokens=account.tokens,
         cost=account.cost,
+        is_estimate=account.is_estimate,
     )
 
 

@@ -61,6 +61,8 @@ class RunSummary(Wire, frozen=True, kw_only=True):
     tasks: int = 0
     tokens: int = 0
     cost: float = 0.0
+    is_estimate: bool = False
+    """Whether some of the tokens and the cost are guessed, since an agent did not say them."""
 
 
 class TranscriptEntry(msgspec.Struct, frozen=True):

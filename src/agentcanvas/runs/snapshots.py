@@ -41,6 +41,8 @@ class Account(msgspec.Struct, frozen=True):
     last_ms: int = 0
     tokens: int = 0
     cost: float = 0.0
+    is_estimate: bool = False
+    """Whether some of what was used is guessed, since its agent did not say it."""
 
 
 class _Kept(msgspec.Struct, frozen=True):
@@ -100,6 +102,7 @@ class _Making:
         self._last_ms = account.last_ms
         self._tokens = account.tokens
         self._cost = account.cost
+        self._is_estimate = account.is_estimate
 
     def add(self, entries: Iterable[e.Recorded]) -> None:
         add = self._folding.add
@@ -112,6 +115,7 @@ class _Making:
             if isinstance(event, e.TurnEnded) and event.payload.charge is not None:
                 self._tokens += event.payload.charge.tokens
                 self._cost += event.payload.charge.cost
+                self._is_estimate |= event.payload.charge.estimated
 
     def account(self) -> Account:
         return Account(
@@ -120,6 +124,7 @@ class _Making:
             self._last_ms,
             self._tokens,
             self._cost,
+            self._is_estimate,
         )
 
 
@@ -147,5 +152,6 @@ def _keep(transaction: Transaction, stream: str, account: Account) -> None:
 @cache
 def _version() -> str:
     """What a snapshot is good for only: the text of the rules it was folded by."""
-    rules = "".join(inspect.getsource(module) for module in (folding_rules, e, payloads))
+    makers = (folding_rules, e, payloads, Account)
+    rules = "".join(inspect.getsource(maker) for maker in makers)
     return hashlib.sha256(rules.encode()).hexdigest()[:16]

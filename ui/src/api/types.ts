@@ -782,6 +782,7 @@ export interface RunSummary {
   readonly tasks?: number;
   readonly tokens?: number;
   readonly cost?: number;
+  readonly isEstimate?: boolean;
 }
 
 /** All runs, the newest first. */

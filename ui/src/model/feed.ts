@@ -75,6 +75,7 @@ function standing(view: WindowView): RunView {
     endedMs: summary.endedMs ?? null,
     tokens: summary.tokens ?? 0,
     cost: summary.cost ?? 0,
+    usageIsEstimate: summary.isEstimate ?? false,
   };
 }
 

@@ -39,7 +39,7 @@ export interface RunView {
   readonly tokens: number;
   readonly cost: number;
   /** Whether part of it is by a price table, since somebody told tokens only. */
-  readonly costIsEstimate: boolean;
+  readonly usageIsEstimate: boolean;
 }
 
 export const NEW_RUN: RunView = {
@@ -58,7 +58,7 @@ export const NEW_RUN: RunView = {
   endedMs: null,
   tokens: 0,
   cost: 0,
-  costIsEstimate: false,
+  usageIsEstimate: false,
 };
 
 export function fold(view: RunView, event: Recorded): RunView {
@@ -150,8 +150,8 @@ function withTask(view: RunView, taskId: string, status: TaskStatus, reason?: st
 function charged(view: RunView, event: Recorded): RunView {
   const charge = event.event === "turn_ended" ? event.payload.charge : null;
   if (!charge) return view;
-  const costIsEstimate = view.costIsEstimate || charge.estimated === true;
-  return { ...view, tokens: view.tokens + charge.tokens, cost: view.cost + charge.cost, costIsEstimate };
+  const usageIsEstimate = view.usageIsEstimate || charge.estimated === true;
+  return { ...view, tokens: view.tokens + charge.tokens, cost: view.cost + charge.cost, usageIsEstimate };
 }
 
 export const isOver = (status: RunStatus): boolean => status === "done" || status === "stopped";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { clipped, codeRuns, duration, fenced, nameOf, plural } from "./words.ts";
+import { about, clipped, codeRuns, dollars, duration, fenced, nameOf, plural } from "./words.ts";
 
 test.each([
   [40, "40 ms"],
@@ -40,4 +40,12 @@ test("what stands between fences is kept as it is, and an open fence goes on to 
   expect(told("````\n```\nin it\n````")).toEqual(["code: ```\nin it"]);
   expect(told("```\nnever closed\n~~~")).toEqual(["code: never closed\n~~~"]);
   expect(told("no `fence` here")).toEqual(["text: no `fence` here"]);
+});
+
+test("less than a cent is not called nothing", () => {
+  expect([0, 0.001, 0.01, 2].map(dollars)).toEqual(["$0.00", "<$0.01", "$0.01", "$2.00"]);
+});
+
+test("figures that are guessed say so", () => {
+  expect([about("8", true), about("8", false), about("<$0.01", true)]).toEqual(["≈ 8", "8", "<$0.01"]);
 });

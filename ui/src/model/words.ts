@@ -18,7 +18,11 @@ export const clockTime = (ms: number): string => time.format(ms);
 export const dayAndTime = (ms: number): string => moment.format(ms);
 export const grouped = (value: number): string => number.format(value);
 export const short = (value: number): string => compact.format(value);
-export const dollars = (value: number): string => `$${value.toFixed(2)}`;
+/** A cent is the least that is worth a number. */
+export const dollars = (value: number): string => (value > 0 && value < 0.01 ? "<$0.01" : `$${value.toFixed(2)}`);
+/** A figure that is partly guessed says so. */
+export const about = (figure: string, isEstimate: boolean): string =>
+  isEstimate && !figure.startsWith("<") ? `≈ ${figure}` : figure;
 
 export function plural(count: number, noun: string): string {
   return `${grouped(count)} ${noun}${count === 1 ? "" : "s"}`;

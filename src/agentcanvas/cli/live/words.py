@@ -286,13 +286,13 @@ def duration(ms: int) -> str:
 
 
 def spent(tokens: int, cost: float, *, estimated: bool = False) -> str:
-    """Tokens and money, as far as they are known; part of the money may be an estimate."""
+    """Tokens and money, as far as they are known; some of it may be an estimate."""
+    about = "about " if estimated else ""
     parts = []
     if tokens:
         thousands = f"{tokens / _THOUSAND:.1f}k tokens"
-        parts.append(thousands if tokens >= _THOUSAND else count(tokens, "token"))
+        parts.append(about + (thousands if tokens >= _THOUSAND else count(tokens, "token")))
     if cost:
-        about = "about " if estimated else ""
         # A cent is the least that is worth a number.
         parts.append(f"{about}${cost:.2f}" if cost >= 0.01 else "under $0.01")  # noqa: PLR2004
     return ", ".join(parts)

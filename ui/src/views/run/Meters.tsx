@@ -3,7 +3,7 @@ import { address, get } from "../../api/client.ts";
 import type { Budget } from "../../api/types.ts";
 import { useT } from "../../i18n/index.ts";
 import type { RunView } from "../../model/run.ts";
-import { dollars, duration, short } from "../../model/words.ts";
+import { about, dollars, duration, short } from "../../model/words.ts";
 import { useElapsed } from "./Elapsed.tsx";
 
 /** From here on a meter warns. */
@@ -34,7 +34,7 @@ export function Meters({ run, runId }: { run: RunView; runId: string }) {
       {run.tokens > 0 && (
         <Meter
           label={t("run.tokens")}
-          value={short(run.tokens)}
+          value={about(short(run.tokens), run.usageIsEstimate)}
           most={budget?.tokens == null ? undefined : short(budget.tokens)}
           share={budget?.tokens == null ? undefined : run.tokens / budget.tokens}
         />
@@ -42,7 +42,7 @@ export function Meters({ run, runId }: { run: RunView; runId: string }) {
       {run.cost > 0 && (
         <Meter
           label={t("run.cost")}
-          value={`${run.costIsEstimate ? "≈ " : ""}${dollars(run.cost)}`}
+          value={about(dollars(run.cost), run.usageIsEstimate)}
           most={budget?.cost == null ? undefined : dollars(budget.cost)}
           share={budget?.cost == null ? undefined : run.cost / budget.cost}
         />

@@ -4,7 +4,7 @@ import type { RunSummary } from "../../api/types.ts";
 import { type Translate, useT } from "../../i18n/index.ts";
 import { plain } from "../../model/plain.ts";
 import { isOver } from "../../model/run.ts";
-import { dayAndTime, dollars, duration, isYou, short, titleOf } from "../../model/words.ts";
+import { about, dayAndTime, dollars, duration, isYou, short, titleOf } from "../../model/words.ts";
 import { Button } from "../../parts/Button.tsx";
 import { Pill } from "../../parts/Pill.tsx";
 import { ErrorState, Skeleton } from "../../parts/States.tsx";
@@ -92,7 +92,7 @@ function waitsOf(waitsFor: string, t: Translate): string {
 
 function Row({ run }: { run: RunSummary }) {
   const t = useT();
-  const { runId, status, request, flow, applied = 0, tasks = 0, tokens = 0, cost = 0, startedMs, endedMs } = run;
+  const { runId, status, request, flow, applied = 0, tasks = 0, tokens = 0, cost = 0, isEstimate = false, startedMs, endedMs } = run;
   const names = (run.team ?? []).map(plain).join(", ");
   const why = plain(run.waitsFor ? waitsOf(run.waitsFor, t) : (run.reason ?? ""));
   return (
@@ -114,8 +114,8 @@ function Row({ run }: { run: RunSummary }) {
         </p>
       </td>
       <td className="number" data-label={t("run.applied")}>{t("run.appliedOf", { applied, total: tasks })}</td>
-      <td className="number wide">{tokens > 0 ? short(tokens) : "–"}</td>
-      <td className="number" data-label={t("run.cost")}>{cost > 0 ? dollars(cost) : "–"}</td>
+      <td className="number wide">{tokens > 0 ? about(short(tokens), isEstimate) : "–"}</td>
+      <td className="number" data-label={t("run.cost")}>{cost > 0 ? about(dollars(cost), isEstimate) : "–"}</td>
       <td className="number" data-label={t("run.time")}>{endedMs ? duration(endedMs - startedMs) : <Elapsed from={startedMs} to={null} />}</td>
       <td className="run-actions">
         <div className="row-actions">
