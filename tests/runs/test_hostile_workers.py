@@ -16,12 +16,16 @@ import anyio
 import msgspec
 import pytest
 
+from agentcanvas.agents.runtime import Turn
 from agentcanvas.agents.runtimes import command as command_runtime
+from agentcanvas.app.office import open_premises
+from agentcanvas.hub.guard import Principal
 from agentcanvas.runs import events as e
 from agentcanvas.runs.state import TaskStatus
 from agentcanvas.sandbox.process import Limits
 from agentcanvas.sandbox.process_tree import marked
 from tests.chaos.driving import BY_ITSELF, PYTHON, command, flow, order, payloads, rests, writing
+from tests.hub.helpers import message
 from tests.runs.workspaces import engine_on, repository
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("S2", "S5", "C1")]
@@ -37,6 +41,7 @@ TASKS = (
     {"id": "bad", "agent": "bad", "description": "Do harm", "scope": ["bad/**"]},
     {"id": "good", "agent": "good", "description": "Do good", "scope": ["good.txt"]},
 )
+MORE_THAN_ONE_CAN_HOLD = 80
 SECRET = "a-secret-of-the-user-0123456789"
 
 
@@ -208,3 +213,21 @@ async def test_a_snoop_finds_no_secret_and_reaches_nobody(
     assert "tcp refused" in said
     for place in ("/harm", "/etc/harm", tmp_path / "harm"):
         assert not await anyio.Path(place).exists()
+
+
+async def test_one_that_talks_to_the_engine_all_the_time_keeps_no_answer_from_coming(
+    root: Path,
+) -> None:
+    async def talk(turn: Turn) -> str:
+        for number in range(MORE_THAN_ONE_CAN_HOLD):
+            said = message("bad", f"engine:{turn.run_id}", str(number), session=turn.run_id)
+            await premises.hub.hub.send(Principal("bad"), said)
+        return "done"
+
+    functions = {"bad": talk, "good": writing("good.txt", "good\n")}
+    text = flow(dict.fromkeys(functions, PYTHON), tasks=TASKS, checks=[], review=BY_ITSELF)
+    async with open_premises(root, functions=functions) as premises:
+        run_id = await premises.engine.start(order(text))
+        entries = await rests(premises.engine, run_id)
+    assert [turn.ok for turn in payloads(entries, e.TurnEnded)] == [True, True]
+    assert (root / "good.txt").read_text() == "good\n"

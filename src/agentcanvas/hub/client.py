@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Protocol, Self
 
@@ -146,16 +146,16 @@ class Connection:
         self._inbox: deque[Delivery] = deque()
         self._stirred = asyncio.Event()
         self._broken: Disconnected | None = None
-        self._forgotten: set[str] = set()
-        self._late: list[Delivery] = []
-        self._late_came = asyncio.Event()
+        self._is_expected: Callable[[Envelope], bool] = lambda _: True
+        self._unexpected: list[Delivery] = []
+        self._unexpected_came = asyncio.Event()
 
     @classmethod
     @asynccontextmanager
     async def over(cls, transport: Transport, clock: Clock) -> AsyncIterator[Self]:
         """Speak over a transport until the block ends; then it is closed."""
         connection = cls(transport, clock)
-        work = (connection._listen, connection._hold, connection._drop_late)
+        work = (connection._listen, connection._hold, connection._drop)
         async with beside(*work, ending=connection._close):
             yield connection
 
@@ -221,9 +221,8 @@ class Connection:
             if limit is not None:
                 limit.cancel()
             del self._conversations[envelope.id]
-            if conversation.arrived:
-                self._inbox.extend(conversation.arrived)
-                self._stirred.set()
+            for delivery in conversation.arrived:
+                self._sort(delivery)
 
     async def request(
         self,
@@ -245,12 +244,12 @@ class Connection:
                 await delivery.ack()
         raise AssertionError("a conversation ends by an exception, not by itself")
 
-    def forget(self, asked: str) -> None:
-        """Take over unseen whatever else answers this message.
+    def expect_only(self, expected: Callable[[Envelope], bool]) -> None:
+        """Take over unseen what is for no conversation and is not expected either.
 
-        Mail that nobody looks at would in the end keep answers from coming through.
+        For those who only ask: mail that nobody looks at would in the end keep answers from coming.
         """
-        self._forgotten.add(asked)
+        self._is_expected = expected
         self._hear_what_came_before()
 
     # -- what arrives ----------------------------------------------------------------------------
@@ -277,12 +276,12 @@ class Connection:
         if conversation is not None:
             conversation.arrived.append(delivery)
             conversation.stirred.set()
-        elif delivery.envelope.reply_to in self._forgotten:
-            self._late.append(delivery)
-            self._late_came.set()
-        else:
+        elif self._is_expected(delivery.envelope):
             self._inbox.append(delivery)
             self._stirred.set()
+        else:
+            self._unexpected.append(delivery)
+            self._unexpected_came.set()
 
     def _hear_what_came_before(self) -> None:
         if not self._inbox:
@@ -311,15 +310,15 @@ class Connection:
         ]
         return same_thread[0] if len(same_thread) == 1 else None
 
-    async def _drop_late(self) -> None:
+    async def _drop(self) -> None:
         """Take over what came for nobody."""
         try:
             while True:
-                await self._late_came.wait()
-                self._late_came.clear()
-                late, self._late = self._late, []
+                await self._unexpected_came.wait()
+                self._unexpected_came.clear()
+                dropped, self._unexpected = self._unexpected, []
                 with suppress(StoreError):  # a full disk: they come again
-                    await self.ack(late)
+                    await self.ack(dropped)
         except Disconnected as reason:
             self._break(reason)
 

@@ -16,7 +16,7 @@ from agentcanvas.clock import Clock
 from agentcanvas.errors import DeadlineExceeded, StageEnded
 from agentcanvas.hub.broker import Record, Transacting
 from agentcanvas.hub.client import Connection, Conversation, Delivery
-from agentcanvas.hub.guard import Principal, PrincipalKind
+from agentcanvas.hub.guard import Principal, PrincipalKind, is_agent
 from agentcanvas.hub.hub import Hub
 from agentcanvas.hub.notices import HUB
 from agentcanvas.protocol.envelope import Envelope
@@ -92,6 +92,17 @@ class Turns:
                 self._said_for(begun.turn_id, begun.to)
             elif isinstance(entry.event, e.WorkerTold):
                 self.note_told(entry.event.payload)
+        self._cut_off = {
+            attempt.message_id for key, attempt in self._attempts.items() if key not in journal
+        }
+        """What an earlier life has sent; the answer may be there before it is asked for again."""
+        connection.expect_only(self._expects)
+
+    def _expects(self, envelope: Envelope) -> bool:
+        """Whether it may yet be heard, though no turn that is under way waits for it."""
+        if not is_agent(envelope.sender.id):
+            return True  # what persons answer is heard elsewhere
+        return bool(self._cut_off) and envelope.reply_to in (UNSET, *self._cut_off)
 
     def note_told(self, told: e.Told) -> None:
         """Keep what a person said until the agent's next turn."""
@@ -132,11 +143,7 @@ class Turns:
 
         Done before the agents are there, or they would begin what is about to be sent anew.
         """
-        cut_off = [
-            attempt.message_id
-            for key, attempt in self._attempts.items()
-            if key not in self._journal
-        ]
+        cut_off = list(self._cut_off)
         if cut_off:
             run_id, engine = self._logbook.run_id, self._engine.id
             await self._logbook.transact(
@@ -152,7 +159,7 @@ class Turns:
         if earlier is not None:
             if await self._is_answered(earlier.message_id):
                 return await self._hear(spec, earlier)
-            self._connection.forget(earlier.message_id)
+            self._cut_off.discard(earlier.message_id)
         return await self._hear(spec, self._next_attempt(spec, earlier), also)
 
     def _next_attempt(self, spec: TurnSpec, earlier: Attempt | None) -> Attempt:
@@ -276,7 +283,7 @@ class Turns:
     def _end(self, spec: TurnSpec, outcome: TurnOutcome, delivery: Delivery | None) -> TurnOutcome:
         """Record an outcome and take its message over; the pattern need not wait for the disk."""
         self._under_way.pop(spec.key, None)
-        self._connection.forget(self._attempts[spec.key].message_id)
+        self._cut_off.discard(self._attempts[spec.key].message_id)
         done = self._events.ended(spec, outcome, self._charge(spec, outcome))
         step = self._journal.entry(spec.key, spec.identity, outcome)
         rows = (*self._logbook.rows(done), self._journal.row(step))
