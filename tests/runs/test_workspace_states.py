@@ -21,7 +21,8 @@ import pytest
 from agentcanvas.agents.runtime import Turn
 from agentcanvas.app.office import open_engine
 from agentcanvas.clock import VirtualClock
-from agentcanvas.errors import StoreBusy
+from agentcanvas.errors import RunDiverged, StoreBusy
+from agentcanvas.protocol.person import PersonAnswer
 from agentcanvas.runs import events as e
 from agentcanvas.runs.repertoire import Repertoire
 from agentcanvas.runs.state import RunStatus, TaskStatus
@@ -525,6 +526,38 @@ async def test_a_run_that_cannot_go_on_says_why_and_keeps_nobody_out(
             await rests(engine, again)
             await judged(engine, again, decision="apply")
             assert (await engine.state(again)).status is RunStatus.DONE
+
+
+@pytest.mark.req("D4", "D25")
+async def test_an_answer_is_refused_while_its_run_cannot_go_on_with_it(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with engine_on(root, functions=CODER) as engine:
+        run_id = await engine.start(order(flow()))
+        await rests(engine, run_id)
+        ask = await ask_of(engine, run_id)
+    with monkeypatch.context() as changed:
+        changed.setattr(Repertoire, "fingerprint", lambda *_: "another")
+        async with engine_on(root, functions=CODER) as engine:
+            with pytest.raises(RunDiverged, match="another version of its patterns"):
+                await engine.answer(ask.ask_id, PersonAnswer({"decision": "apply"}, "you"))
+            assert await engine.asks(run_id) == (ask,)
+    async with engine_on(root, functions=CODER) as engine:
+        await judged(engine, run_id, decision="apply")
+        assert (await engine.state(run_id)).status is RunStatus.DONE
+
+
+async def test_that_a_run_cannot_go_on_is_said_once_however_often_it_is_tried(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with interrupted(root) as run_id:
+        monkeypatch.setattr(Repertoire, "fingerprint", lambda *_: "another")
+        warned = []
+        for _ in range(3):
+            async with engine_on(root, functions=CODER, resume=True) as engine:
+                said = payloads(await so_far(engine, run_id), e.WarningGiven)
+                warned.append(sum("cannot go on" in each.sentence for each in said))
+        assert warned == [1, 1, 1]
 
 
 # -- files for people -----------------------------------------------------------------------------

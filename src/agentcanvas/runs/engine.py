@@ -238,6 +238,8 @@ class Engine:
         for ask in await self.asks():
             if ask.ask_id == ask_id:
                 await self._showing.refuse_impossible(ask, answer.content)
+                if ask.run_id in self._register and ask.run_id not in self._lives:
+                    await self._refuse_changed_patterns(ask.run_id, await self.order(ask.run_id))
         run_id = await self._inbox.answer(await self._inbox.persons(), ask_id, answer)
         if run_id not in self._lives and run_id in self._register:
             state = await self.state(run_id)
@@ -299,12 +301,15 @@ class Engine:
                 try:
                     await self.resume(run_id)
                 except AgentCanvasError as problem:  # of this run, not of the others
-                    warned = e.Warned(f"It cannot go on: {problem}")
-                    await self._register.logbook(run_id).write(
-                        e.WarningGiven(
-                            actor="engine", provenance=e.Provenance.SYSTEM, payload=warned
-                        )
-                    )
+                    await self._warn(run_id, f"It cannot go on: {problem}")
+
+    async def _warn(self, run_id: str, sentence: str) -> None:
+        """Say it in a run's log, unless that is what was said there last."""
+        warning = e.WarningGiven(
+            actor="engine", provenance=e.Provenance.SYSTEM, payload=e.Warned(sentence)
+        )
+        if (await self._register.recorded(run_id))[-1].event != warning:
+            await self._register.logbook(run_id).write(warning)
 
     async def _watch_what_waits(self) -> None:
         """Reviews that wait from before; who carries out a run watches what it asks about."""
