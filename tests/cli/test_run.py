@@ -171,6 +171,11 @@ def test_a_slip_in_a_network_mode_is_no_host(said: str, meant: str) -> None:
         flow_for("x", "cmd", {}, Wishes(network=said))
 
 
+def test_hosts_is_no_host() -> None:
+    with pytest.raises(FlowError, match="Name the hosts"):
+        flow_for("x", "cmd", {}, Wishes(network="hosts"))
+
+
 @pytest.mark.parametrize("said", ["localhost", "pypi.org", "open.example.org", "none.org,open"])
 def test_what_is_not_nearly_a_network_mode_is_a_host(said: str) -> None:
     (agent,) = flow_for("x", "cmd", {}, Wishes(network=said)).flow.agents
