@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import random
+import tracemalloc
 import unicodedata
 from pathlib import Path
 
@@ -173,6 +175,18 @@ def test_a_scope_means_no_more_than_it_says(glob: str, path: str, covered: bool)
 @given(PATHS, PATHS)
 def test_a_plain_pattern_covers_its_path_and_what_is_below(pattern: str, path: str) -> None:
     assert within(path, [pattern]) == (path == pattern or path.startswith(pattern + "/"))
+
+
+def test_what_is_known_of_a_pattern_stays_small_whatever_the_names_are() -> None:
+    """Each letter of these names leads to places of the pattern that no other did."""
+    chance = random.Random(1)
+    names = ("/".join("".join(chance.choices("ab", k=199)) for _ in range(5)) for _ in range(10))
+    tracemalloc.start()
+    try:
+        assert not any(within(name, ["**a" + "{?,/}" * 199 + "c"]) for name in names)
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

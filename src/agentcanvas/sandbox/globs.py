@@ -57,32 +57,49 @@ def within(path: str, globs: Iterable[str]) -> bool:
 
 
 class _Machine:
-    """A pattern as places with steps between them, and what is known so far of walking them."""
+    """A pattern as places with steps between them, and what is known so far of walking them.
+
+    Many places at once are one number with a bit for each: it takes bits where a set takes words,
+    and all of them go on together.
+    """
 
     def __init__(self, glob: str) -> None:
         glob = glob.removeprefix("./").rstrip("/")
-        self._reads: list[tuple[str, int] | None] = []
-        self._silent: list[list[int]] = []
-        self._known: dict[frozenset[int], _Places] = {}
+        self._count = 0
+        self._steps: dict[str, int] = {}
+        self._stays: dict[str, int] = {}
+        self._silent: dict[int, int] = {}
+        self._known: dict[int, _Places] = {}
         self._add(glob)
         if _TOKEN.search(glob.rpartition("/")[2]) is None:  # it names a folder, perhaps
-            here = len(self._reads)
-            self._place(("/", here + 1), here + 2)
-            self._place((_ANY, here + 1), here + 2)
-        self._goal = self._place()
+            self._skip(self._count, 2)
+            self._step("/")
+            self._loop(_ANY)
+        self._goal = 1 << self._place()
 
     def accepts(self, path: str) -> bool:
         """Follow all the ways at once."""
-        places = self._reached({0})
+        places = self._reached(1)
         for char in path:
             places = places[char]
-        return self._goal in places.all
+        return places.all & self._goal != 0
 
-    def _place(self, reads: tuple[str, int] | None = None, *silent: int) -> int:
-        """Add a place, with the step that reads a character and those that read nothing."""
-        self._reads.append(reads)
-        self._silent.append([*silent])
-        return len(self._reads) - 1
+    def _place(self) -> int:
+        self._count += 1
+        return self._count - 1
+
+    def _step(self, reads: str) -> None:
+        """Add a place that one leaves for the next by reading."""
+        self._steps[reads] = self._steps.get(reads, 0) | 1 << self._place()
+
+    def _loop(self, reads: str) -> None:
+        """Add a place where one may read and stay, and that one leaves without reading."""
+        self._skip(self._count, 1)
+        self._stays[reads] = self._stays.get(reads, 0) | 1 << self._place()
+
+    def _skip(self, place: int, over: int) -> None:
+        """Let one go so much farther from a place without reading."""
+        self._silent[over] = self._silent.get(over, 0) | 1 << place
 
     def _add(self, glob: str) -> None:
         """Add places for a pattern; the one after the last of them is where it is fulfilled."""
@@ -95,56 +112,59 @@ class _Machine:
 
     def _add_letters(self, letters: str) -> None:
         for letter in letters:
-            self._place((letter, len(self._reads) + 1))
+            self._step(letter)
 
     def _add_token(self, token: re.Match[str]) -> None:
-        here = len(self._reads)
         match token.lastgroup:
             case "deep":  # nothing, or anything up to a slash
-                self._place(None, here + 1, here + 3)
-                self._place((_ANY, here + 1), here + 2)
-                self._place(("/", here + 3))
+                fork = self._place()
+                self._skip(fork, 1)
+                self._skip(fork, 3)
+                self._loop(_ANY)
+                self._step("/")
             case "all":
-                self._place((_ANY, here), here + 1)
+                self._loop(_ANY)
             case "star":
-                self._place((_INSIDE, here), here + 1)
+                self._loop(_INSIDE)
             case "one":
-                self._place((_INSIDE, here + 1))
+                self._step(_INSIDE)
             case _:
                 self._add_choices(token[0][1:-1].split(","))
 
     def _add_choices(self, choices: Iterable[str]) -> None:
         fork, ends = self._place(), []
         for choice in choices:
-            self._silent[fork].append(len(self._reads))
+            self._skip(fork, self._count - fork)
             self._add(choice)
             ends.append(self._place())
         for end in ends:
-            self._silent[end].append(len(self._reads))
+            self._skip(end, self._count - end)
 
-    def following(self, places: frozenset[int], char: str) -> _Places:
+    def following(self, places: int, char: str) -> _Places:
         """Where one may be after one more character."""
-        fit = {char, _ANY} if char == "/" else {char, _ANY, _INSIDE}
-        steps = (step for place in places if (step := self._reads[place]))
-        return self._reached({to for reads, to in steps if reads in fit})
+        fit = (char, _ANY) if char == "/" else (char, _ANY, _INSIDE)
+        there = 0
+        for reads in fit:
+            there |= (places & self._steps.get(reads, 0)) << 1
+            there |= places & self._stays.get(reads, 0)
+        return self._reached(there)
 
-    def _reached(self, places: set[int]) -> _Places:
+    def _reached(self, places: int) -> _Places:
         """Add where one comes without reading."""
-        waiting = [*places]
-        while waiting:
-            fresh = set(self._silent[waiting.pop()]) - places
-            places |= fresh
-            waiting += fresh
-        key = frozenset(places)
+        before = 0
+        while places != before:
+            before = places
+            for over, leaving in self._silent.items():
+                places |= (places & leaving) << over
         if len(self._known) > _MOST_KNOWN:  # names made for it could fill the memory
             self._known = {}
-        return self._known.setdefault(key, _Places(self, key))
+        return self._known.setdefault(places, _Places(self, places))
 
 
 class _Places(dict[str, "_Places"]):
     """Where one may be in a pattern; the next places by character, found when first asked for."""
 
-    def __init__(self, machine: _Machine, places: frozenset[int]) -> None:
+    def __init__(self, machine: _Machine, places: int) -> None:
         super().__init__()
         self._machine = machine
         self.all = places
