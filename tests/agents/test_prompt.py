@@ -159,6 +159,10 @@ def test_a_scope_of_nothing_is_said() -> None:
     assert "Change only: no file at all." in render(Packet(task="Look.", scope=()), form=None)
 
 
+def test_a_scope_of_everything_is_no_constraint() -> None:
+    assert "Change only" not in render(Packet(task="Look.", scope=("**",)), form=None)
+
+
 @pytest.mark.req("F5")
 def test_with_images_a_clearer_one_is_to_be_asked_for() -> None:
     text = render(Packet(task="Look."), form=None, images=True)

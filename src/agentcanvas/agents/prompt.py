@@ -77,7 +77,7 @@ def _bullets(entries: Iterable[str]) -> list[str]:
 
 
 def _constraints(packet: Packet) -> Iterable[str]:
-    if packet.scope is not None:
+    if packet.scope is not None and "**" not in packet.scope:
         allowed = ", ".join(packet.scope) or "no file at all"
         yield f"Change only: {allowed}. Any other change is refused."
     if packet.testing_required:
