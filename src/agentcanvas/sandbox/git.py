@@ -80,8 +80,8 @@ def ignored(paths: Iterable[bytes], *, git_dir: Path, rules: Path) -> frozenset[
         )
     except TimeoutError as late:
         raise Unpatchable(
-            f"The .gitignore files take more than {DEADLINE_OF_RULES_S} s to tell which new files "
-            "they leave out; make their patterns simpler"
+            f"The .gitignore files take more than {DEADLINE_OF_RULES_S:g} s to tell which new "
+            "files they leave out; make their patterns simpler"
         ) from late
     return frozenset(path.removeprefix(_BELOW_HERE) for path in told.split(b"\0")[:-1])
 
