@@ -165,7 +165,9 @@ def test_any_request_survives_the_way_through_yaml(request_: str) -> None:
     assert interaction.tasks[0].description == request_
 
 
-@pytest.mark.parametrize(("said", "meant"), [("opne", "open"), ("modle", "model"), ("non", "none")])
+@pytest.mark.parametrize(
+    ("said", "meant"), [("opne", "open"), ("modle", "model"), ("non", "none"), ("OPEN", "open")]
+)
 def test_a_slip_in_a_network_mode_is_no_host(said: str, meant: str) -> None:
     with pytest.raises(FlowError, match=f"no network mode {said}; did you mean {meant}"):
         flow_for("x", "cmd", {}, Wishes(network=said))

@@ -204,9 +204,10 @@ def _network(said: str) -> str | dict[str, Any]:
     """A mode by its name; anything else is a list of hosts."""
     if said in _MODES:
         return said
-    if said == NetworkMode.HOSTS:
+    plain = said.casefold()
+    if plain == NetworkMode.HOSTS:
         raise FlowError("Name the hosts, with commas between: --network pypi.org,*.example.org")
-    if said.isalpha() and (meant := difflib.get_close_matches(said, _MODES, n=1)):
+    if said.isalpha() and (meant := difflib.get_close_matches(plain, _MODES, n=1)):
         raise FlowError(f"There is no network mode {said}; did you mean {meant[0]}?")
     return {"mode": "hosts", "hosts": [host.strip() for host in said.split(",") if host.strip()]}
 
