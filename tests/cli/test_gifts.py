@@ -70,6 +70,14 @@ def test_what_git_tracks_of_it_is_refused_until_it_is_removed(place: Place, name
     assert (place.root / ".agentcanvas/flows/a.yaml").exists(), "what a team shares stays"
 
 
+def test_a_folder_in_other_letters_is_the_same_on_some_disks(place: Place) -> None:
+    write_files(place.root, {".AgentCanvas/browser.key": "known to its giver"})
+    commit_all(place)
+    write_files(place.root, {".agentcanvas/browser.key": "what such a disk would show here"})
+    with pytest.raises(ResourceError, match=r"git rm -r \.AgentCanvas/browser\.key$"):
+        refuse_gifts(place.root)
+
+
 @pytest.mark.parametrize(
     ("name", "command"),
     [

@@ -54,12 +54,15 @@ def _is_made(name: str) -> bool:
 
 
 def _tracked(root: Path) -> str:
-    """The first such thing that git tracks; also the folder itself, as a submodule."""
+    """The first such thing that git tracks; also the folder itself, as a submodule.
+
+    In whatever letters: on some disks ``.AgentCanvas`` is the same folder.
+    """
     with suppress(SandboxError):  # no git, no gifts by it
-        told = git.asked(["ls-files", "-z", "--", _FOLDER], root).stdout
+        told = git.asked(["ls-files", "-z", "--", f":(icase){_FOLDER}"], root).stdout
         for path in told.decode("utf-8", "surrogateescape").split("\0")[:-1]:
-            _, _, below = path.partition("/")
+            folder, _, below = path.partition("/")
             name = below.partition("/")[0]
             if not name or _is_made(name):
-                return f"{_FOLDER}/{name}".rstrip("/")
+                return f"{folder}/{name}".rstrip("/")
     return ""
