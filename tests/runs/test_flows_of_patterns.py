@@ -11,7 +11,10 @@ import anyio
 import pytest
 
 from agentcanvas.agents.runtime import Turn
+from agentcanvas.app.office import open_premises
 from agentcanvas.clock import VirtualClock
+from agentcanvas.hub.guard import Principal
+from agentcanvas.protocol.kinds import Kind
 from agentcanvas.runs.events import InteractionStarted, MessagePassed, TurnEnded, TurnStarted
 from agentcanvas.runs.state import RunState, RunStatus
 from tests.runs.workspaces import engine_on, order, repository
@@ -188,6 +191,9 @@ review: {autoApprove: true, allowUnverified: true}
 """
 
 
+REMOTE = "slow, role: worker, runtime: {kind: remote"
+
+
 async def test_a_bid_that_comes_too_late_is_told_so_and_wins_nothing(root: Path) -> None:
     clock = VirtualClock(jumps=False)
     both_asked, stopped = anyio.Event(), anyio.Event()
@@ -222,6 +228,30 @@ async def test_a_bid_that_comes_too_late_is_told_so_and_wins_nothing(root: Path)
     assert [(each.to, "late" in each.text) for each in told] == [("slow", True)]
     turns = [e.event for e in entries if isinstance(e.event, TurnEnded)]
     assert [turn.payload.reason for turn in turns if turn.actor == "slow"] == ["late"]
+
+
+async def test_a_bid_that_nobody_has_taken_up_in_time_is_not_begun_later(root: Path) -> None:
+    clock, lies = VirtualClock(jumps=False), []
+
+    async def quick(turn: Turn) -> str:
+        if not turn.task_id:
+            return json.dumps({"propose": True, "cost": 9})
+        lies.extend(await premises.hub.broker.waiting("slow"))
+        return "done"
+
+    flow = AUCTION.replace('slow, role: worker, runtime: {kind: python, call: "team:say"', REMOTE)
+    async with open_premises(root, clock=clock, functions={"quick": quick}) as premises:
+        await premises.hub.hub.greet(Principal("slow"))
+        run_id = await premises.engine.start(order(flow, "Wash up"))
+        missing = {(TurnStarted, "slow"), (TurnEnded, "quick")}
+        async for entry in premises.engine.events(run_id):
+            event = entry.event
+            who = event.payload.to if isinstance(event, TurnStarted) else event.actor
+            missing.discard((type(event), who))
+            if not missing and clock.monotonic() == 0:
+                await clock.advance(3)
+    kinds = [envelope.kind for _, envelope in lies]
+    assert (Kind.TASK_CANCEL in kinds, Kind.TASK_ASSIGN in kinds) == (True, False)
 
 
 BOARD = """\

@@ -130,6 +130,7 @@ class Turns:
         """Wait no longer for the turns of a step, and let nobody go on with them in vain."""
         for spec in [each.spec for each in self._under_way.values()]:
             if spec.key.startswith(f"{step}/"):
+                await self._take_back([self._attempts[spec.key].message_id])
                 await self._tell_to_end(spec, reason)
                 self._end(spec, _too_late(reason), None)
 
@@ -143,11 +144,14 @@ class Turns:
 
         Done before the agents are there, or they would begin what is about to be sent anew.
         """
-        cut_off = list(self._cut_off)
-        if cut_off:
+        await self._take_back(list(self._cut_off))
+
+    async def _take_back(self, messages: Sequence[str]) -> None:
+        """Have nobody begin what lies in a mailbox; what ends it would be read before it."""
+        if messages:
             run_id, engine = self._logbook.run_id, self._engine.id
             await self._logbook.transact(
-                lambda unit: [unit.withdraw(run_id, engine, message) for message in cut_off]
+                lambda unit: [unit.withdraw(run_id, engine, message) for message in messages]
             )
 
     async def take(self, spec: TurnSpec, *also: e.RunEvent) -> TurnOutcome:
