@@ -10,9 +10,9 @@ from msgspec import UNSET
 
 from agentcanvas.clock import VirtualClock
 from agentcanvas.errors import StageEnded
-from agentcanvas.pattern import Ask, Work
+from agentcanvas.pattern import Ask, Share, Work
 from agentcanvas.protocol.records import Usage
-from agentcanvas.runs.budget import TOKEN_PRICE, TURN_TOKENS, Budget, Meter
+from agentcanvas.runs.budget import TOKEN_PRICE, TURN_TOKENS, Budget, Meter, Purse, Spent
 from agentcanvas.runs.stage import Done, RunStage
 from agentcanvas.store import Store
 from tests.runs.fake_desk import FakeDesk, candidate, stage
@@ -143,6 +143,22 @@ async def test_unknown_usage_is_charged_by_estimate_and_marked(
     mine = meter(tokens=10**9)
     assert mine.spend_usage(usage, characters=characters) is estimated
     assert (mine.spent.tokens, mine.spent.estimated) == (tokens, int(estimated))
+
+
+async def test_no_price_is_guessed_where_nobody_limits_or_tells_one() -> None:
+    mine = meter(tokens=10**9)
+    assert not mine.spend_usage(Usage(input_tokens=1000))
+    assert (mine.spent.tokens, mine.spent.cost) == (1000, 0)
+    mine.spend_usage(Usage(input_tokens=1000, cost=2.0))
+    assert mine.spend_usage(Usage(input_tokens=1000)), "part of the sum would be missing else"
+    assert mine.spent.cost == pytest.approx(4)
+
+
+async def test_an_interaction_that_limits_money_needs_a_price() -> None:
+    mine, purse = meter(tokens=10**9), Purse("debate", Share(cost=0.01))
+    with mine.told_apart(Spent(), (purse,)):
+        assert mine.spend_usage(Usage(input_tokens=1000))
+    assert purse.spent.cost == pytest.approx(1000 * TOKEN_PRICE)
 
 
 async def test_an_unknown_price_is_the_runs_own_as_soon_as_one_is_known() -> None:

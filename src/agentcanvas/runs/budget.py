@@ -88,6 +88,11 @@ class Purse:
         self._share = share
         self.spent = Spent()
 
+    @property
+    def limits_money(self) -> bool:
+        """Whether it matters here what a turn has cost."""
+        return self._share.cost is not None
+
     def check(self, *, turns: int = 0, messages: int = 0) -> None:
         """End the interaction when a limit leaves no room for so much more; says which."""
         share, spent = self._share, self.spent
@@ -204,12 +209,13 @@ class Meter:
         counted = _tokens(known)
         guess = characters // CHARACTERS_PER_TOKEN if characters else TURN_TOKENS
         tokens = guess if counted is None else counted
-        cost = tokens * self._price() if known.cost is UNSET else known.cost
+        guesses_cost = known.cost is UNSET and self._needs_a_price()
+        told = 0.0 if known.cost is UNSET else known.cost
+        cost = tokens * self._price() if guesses_cost else told
         if counted is not None and known.cost is not UNSET:
             self._priced_tokens += tokens
             self._priced_cost += cost
-        priceless = known.cost is UNSET and self._budget.cost is not None
-        estimated = counted is None or priceless or known.estimated is True
+        estimated = counted is None or guesses_cost or known.estimated is True
         self._charge(tokens=tokens, cost=cost, estimated=int(estimated))
         return estimated
 
@@ -271,6 +277,11 @@ class Meter:
     def out_of_time(self) -> StageEnded:
         """The end that a run's minutes give it."""
         return StageEnded(f"budget: {self._budget.minutes:g} minutes")
+
+    def _needs_a_price(self) -> bool:
+        """Whether money is limited, or some of it was told: else a guess would look like a fact."""
+        limited = self._budget.cost is not None or any(p.limits_money for p in _purses.get())
+        return limited or self._priced_tokens > 0
 
     def _price(self) -> float:
         return self._priced_cost / self._priced_tokens if self._priced_tokens else TOKEN_PRICE
