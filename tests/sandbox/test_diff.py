@@ -239,6 +239,24 @@ async def test_new_files_that_are_ignored_are_left_out_and_counted(workspace: Pa
     assert patch.notes == ("4 new files are left out: ignored by a .gitignore",)
 
 
+async def test_what_tools_leave_behind_is_no_part_of_a_change(workspace: Path) -> None:
+    write(workspace, {"old/__pycache__/kept.pyc": "tracked or not, it was there"})
+    sandbox = await sandbox_on(workspace)
+    write(
+        sandbox.work_dir,
+        {
+            "src/__pycache__/a.cpython-311.pyc": "x",
+            ".pytest_cache/v/cache/lastfailed": "{}",
+            "src/.DS_Store": "x",
+            "old/__pycache__/kept.pyc": "changed",
+            "src/pycache.py": "x",
+        },
+    )
+    patch = await make_patch(sandbox)
+    assert [c.path for c in patch.changes] == [b"old/__pycache__/kept.pyc", b"src/pycache.py"]
+    assert patch.notes == ("3 new files are left out: caches of tools",)
+
+
 async def test_names_that_git_takes_for_instructions_are_names(workspace: Path) -> None:
     sandbox = await sandbox_on(workspace)
     names = [":(glob)a", ":!README.md", ":/x", ":(exclude)*.txt", ":x", "*", "-z", "[a]"]

@@ -40,6 +40,11 @@ LARGEST_CHANGE = 200 * 1024 * 1024
 _LARGEST_IGNORE_FILE = 1024 * 1024
 _LARGEST_RULES = 16 * 1024 * 1024
 
+_BY_PRODUCTS = frozenset(
+    {b"__pycache__", b".pytest_cache", b".mypy_cache", b".ruff_cache", b".DS_Store"}
+)
+"""What tools leave wherever they run, in repositories without a .gitignore as well."""
+
 # Each option is also a setting that could change the output; said here, it is the same everywhere.
 _AS_A_PATCH = (
     "-r",
@@ -85,7 +90,14 @@ def _make_patch(sandbox: Sandbox) -> Patch:
         ignored = _ignored(scratch, sandbox, suspects, now)
         if ignored:
             notes.append(f"{len(ignored)} new files are left out: ignored by a .gitignore")
-        kept = [path for path in suspects if path not in ignored and path not in special]
+        left_by_tools = {
+            path
+            for path in suspects
+            if path not in sandbox.filled and path not in ignored and _is_by_product(path)
+        }
+        if left_by_tools:
+            notes.append(f"{len(left_by_tools)} new files are left out: caches of tools")
+        kept = [path for path in suspects if path not in ignored | special | left_by_tools]
         gone = [path for path in special if path in sandbox.filled]
         changes = _changes(sandbox, sorted([*kept, *gone]), now)
         text = _patch_text(scratch, sandbox, changes) if changes else b""
@@ -209,6 +221,10 @@ def _ignored(
         with open(copy, "wb") as file:
             file.write(_content(os.fsencode(sandbox.work_dir) + b"/" + path))
     return git.ignored(added, git_dir=scratch, rules=tree)
+
+
+def _is_by_product(path: bytes) -> bool:
+    return not _BY_PRODUCTS.isdisjoint(path.split(b"/"))
 
 
 def _is_rule_file(path: bytes, now: Manifest) -> bool:
