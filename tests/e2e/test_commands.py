@@ -99,6 +99,7 @@ async def test_a_run_is_started_from_any_view_and_words_for_a_worker_by_keyboard
         await page.wait_for_text(".markdown h1", "Run Report")
         await page.command_bar()
         await page.type("start a run")
+        await page.wait_for_text("[cmdk-item][data-selected=true]", "Start a run")
         await page.press("Enter")
         await page.wait_for_text("[role=dialog] h2", "Start a run")
         await page.press("Escape")
@@ -109,6 +110,8 @@ async def test_a_run_is_started_from_any_view_and_words_for_a_worker_by_keyboard
 
         await page.command_bar()
         await page.type("transcript of coder b")
+        # Who is in the team comes with the run, maybe after the words.
+        await page.wait_for_text("[cmdk-item][data-selected=true]", "Transcript of Coder B")
         await page.press("Enter")
         await page.wait_for_text(".talk h2", "Coder B")
         await page.press("m")
