@@ -86,14 +86,26 @@ def test_an_existing_target_is_never_written_over(tmp_path: Path) -> None:
 def test_thousands_of_files_are_copied_in_order_and_the_first_error_is_raised(
     tmp_path: Path,
 ) -> None:
-    numbers = list(range(3 * trees._BATCH + 7))
+    numbers = list(range(12 * trees._BATCH + 7))
     assert in_parallel(lambda n: n * 2, numbers) == [n * 2 for n in numbers]
     with pytest.raises(ZeroDivisionError):
         in_parallel(lambda n: 1 // (n - 700), numbers)
 
 
+@pytest.mark.parametrize(("together", "many"), [(0.9, True), (1.1, False)])
+def test_threads_are_used_where_they_win(together: float, many: bool) -> None:
+    ticks = iter([0.0, 1.0, 1.0, 1.0 + together * trees._THREADS])
+    numbers = range(12 * trees._BATCH)
+    doers = in_parallel(
+        lambda _: threading.current_thread().name, numbers, seconds=lambda: next(ticks)
+    )
+    alone, tried = doers[: 2 * trees._BATCH], (2 + trees._THREADS) * trees._BATCH
+    assert set(alone) == {threading.current_thread().name}
+    assert (threading.current_thread().name in doers[tried:]) is not many
+
+
 def test_two_trees_are_made_one_after_the_other() -> None:
-    numbers = range(3 * trees._BATCH)
+    numbers = range(12 * trees._BATCH)
     seen: list[str] = []
 
     def make(name: str) -> None:

@@ -35,7 +35,7 @@ from agentcanvas.sandbox.paths import (
 )
 from agentcanvas.sandbox.pool import Pooled, put_into_pool, take_from_pool
 from agentcanvas.sandbox.process_tree import marked
-from agentcanvas.sandbox.trees import remove_path
+from agentcanvas.sandbox.trees import one_tree, remove_path
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -145,13 +145,9 @@ def _prepare(base: Generation, agent_id: str, files: Sequence[str | bytes] | Non
         for folder in (paths.proposal_dir, paths.home_dir, paths.tmp_dir):
             folder.mkdir(exist_ok=True)
         try:
-            _remove_trees(paths)  # a half-made one
-            filled = _recycled(base, paths) if chosen is None else None
-            if filled is None:
-                chosen = sorted(base.seen) if chosen is None else chosen
-                link_input(base, chosen, paths.input_dir)
-                filled = fill_work(base, chosen, paths.work_dir)
-            return _recorded(_at_rest(Sandbox(paths, base, filled)))
+            with one_tree:
+                filled = _filled(base, paths, chosen)
+                return _recorded(_at_rest(Sandbox(paths, base, filled)))
         except OSError:
             _remove_trees(paths)  # so that half a copy does not keep a full disk full
             raise
@@ -159,6 +155,17 @@ def _prepare(base: Generation, agent_id: str, files: Sequence[str | bytes] | Non
         raise SandboxError(
             f"The sandbox of '{agent_id}' could not be made: {told(error)}"
         ) from error
+
+
+def _filled(base: Generation, paths: SandboxPaths, chosen: list[bytes] | None) -> Manifest:
+    """Put input/ and work/ there, from used trees where all files are wanted."""
+    _remove_trees(paths)  # a half-made one
+    filled = _recycled(base, paths) if chosen is None else None
+    if filled is None:
+        chosen = sorted(base.seen) if chosen is None else chosen
+        link_input(base, chosen, paths.input_dir)
+        filled = fill_work(base, chosen, paths.work_dir)
+    return filled
 
 
 def _remove_trees(paths: SandboxPaths) -> None:

@@ -18,20 +18,24 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
+from agentcanvas.clock import SystemClock
 from agentcanvas.sandbox.folders import folders_of
 from agentcanvas.sandbox.manifest import Manifest, Stamp, entries_of, stamp_of
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
-_BATCH = 256
+_BATCH = 128
 # Past the number of cores more threads only fight over the interpreter and the journal.
 _THREADS = max(2, min(4, os.cpu_count() or 2))
 # So do two trees at once: one after the other, four take two thirds of the time.
-_one_tree = threading.Lock()
+one_tree = threading.RLock()
+
+_seconds = SystemClock().monotonic
 
 _CANNOT_LINK = {errno.EMLINK, errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.ENOSYS}
 _CANNOT_COPY_RANGE = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EPERM}
@@ -71,17 +75,38 @@ def make_folders(root: bytes, paths: Iterable[bytes]) -> None:
                 os.mkdir(folder, dir_fd=top)
 
 
-def in_parallel(work: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
-    """Do the work for every item on a few threads, results in order; the first error is raised.
+def in_parallel(
+    work: Callable[[_T], _R],
+    items: Sequence[_T],
+    *,
+    seconds: Callable[[], float] = _seconds,
+) -> list[_R]:
+    """Do the work for every item, on a few threads if they win, results in order.
 
-    The work may not itself call this: there is one such at a time.
+    The first error is raised. The work may not itself call this: there is one such at a time.
+
+    Threads hand the interpreter to each other at every call of the system. Where another core is
+    slow to wake, as on some virtual machines, several take longer than one, so both are tried.
     """
-    if len(items) <= _BATCH:
-        return [work(item) for item in items]
     batches = [items[start : start + _BATCH] for start in range(0, len(items), _BATCH)]
-    with _one_tree, ThreadPoolExecutor(_THREADS) as pool:
-        done = pool.map(lambda batch: [work(item) for item in batch], batches)
-        return [result for results in done for result in results]
+    tried = 2 + _THREADS
+
+    def done(batch: Sequence[_T]) -> list[_R]:
+        return [work(item) for item in batch]
+
+    if len(batches) <= tried:
+        return list(chain.from_iterable(map(done, batches)))
+    with one_tree, ThreadPoolExecutor(_THREADS) as pool:
+        results = done(batches[0])  # finds names and blocks that nobody has looked up before
+        begun = seconds()
+        results += done(batches[1])
+        alone = seconds() - begun
+        begun = seconds()
+        results += chain.from_iterable(pool.map(done, batches[2:tried]))
+        together = seconds() - begun
+        fastest = pool.map if together < alone * _THREADS else map
+        results += chain.from_iterable(fastest(done, batches[tried:]))
+        return results
 
 
 def copy_file(
