@@ -39,6 +39,11 @@ def agentcanvas(
     )
 
 
+def closer(output: str) -> list[str]:
+    """The commands to look closer, in order."""
+    return [line.strip() for line in output.partition("\nLook closer:")[2].splitlines()]
+
+
 def events_in(root: Path) -> list[e.RunEvent]:
     async def read() -> list[e.RunEvent]:
         async with open_engine(root) as (engine, _):
@@ -50,12 +55,16 @@ def events_in(root: Path) -> list[e.RunEvent]:
 
 @pytest.mark.req("S7", "R2", "C2", "V6", "D20")
 def test_the_demo_shows_all_it_promises_and_ends_with_0(tmp_path: Path) -> None:
-    done = agentcanvas("demo", "--exit", "--no-browser", cwd=tmp_path)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = agentcanvas(
+        "demo", "--exit", "--no-browser", cwd=tmp_path, env={**os.environ, "PATH": path}
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count("\n✓ ") == FACTS
     assert "\n✗ " not in done.stdout
     for part in ("# Run Report: demo / run_", "## Timeline", "## Proposals", "## Final Changes"):
         assert part in done.stdout
+    assert closer(done.stdout)[0] == "cd agentcanvas-demo"
     root = tmp_path / "agentcanvas-demo"
     assert [entry.name for entry in tmp_path.iterdir()] == [root.name]
     changed = demo.git(root, "status", "--porcelain", "--untracked-files=all").split("\n")
@@ -111,6 +120,9 @@ def test_it_needs_neither_home_nor_bubblewrap_and_minds_no_repository_around(
     assert (done.returncode, done.stderr) == (0, "")
     assert "Confined by Landlock" in done.stdout
     assert done.stdout.count("\n✓ ") == FACTS
+    found = f"{closer(done.stdout)[0]}; command -v agentcanvas"
+    said = subprocess.run(["/bin/sh", "-c", found], env=bare, capture_output=True, check=True)
+    assert said.stdout.decode().strip() == str(Path(sys.executable).with_name("agentcanvas"))
 
 
 def test_without_exit_the_page_is_served_until_ctrl_c(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_no_command_follows_such_a_link(
 ) -> None:
     """Clean-up would remove what is behind it."""
     outside = write_files(
-        tmp_path / "precious", {"file": "1", "run_20260101_000000/coder/work/file": "2"}
+        tmp_path / "precious", {"file": "1", "run_20260101_000000/coder/input/file": "2"}
     )
     before = shot(outside)
     write_files(place.root, {"f.txt": "a\n"})

@@ -243,7 +243,7 @@ async def test_nothing_is_removed_through_a_link(
     workspace: Path, tmp_path: Path, name: str
 ) -> None:
     outside = tmp_path / "precious"
-    write(outside, {"file": "1", f"{run_id(1)}/coder/work/file": "2", ".growing-x/file": "3"})
+    write(outside, {"file": "1", f"{run_id(1)}/coder/input/file": "2", ".growing-x/file": "3"})
     before = tree_of(outside)
     (workspace / ".agentcanvas").mkdir()
     (workspace / ".agentcanvas" / name).symlink_to(outside)
@@ -258,7 +258,7 @@ async def test_a_link_among_the_runs_and_sandboxes_is_neither(
     workspace: Path, tmp_path: Path
 ) -> None:
     outside = tmp_path / "precious"
-    write(outside, {"work/file": "1", "coder/work/file": "2", "g0/tree/file": "3"})
+    write(outside, {"work/file": "1", "coder/input/file": "2", "g0/tree/file": "3"})
     before = tree_of(outside)
     folder = (await make_run(workspace, 1)).paths.root
     (folder.parent / "other").symlink_to(outside)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
+import sys
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
@@ -76,10 +78,21 @@ def _say(facts: Sequence[Fact], folder: Path) -> ExitCode:
         print(flush=True)
         complain("The demo did not go as it must.\n" + "\n".join(f"- {each}" for each in wrong))
         return ExitCode.ERROR
-    print(f"\nLook closer:  cd {quoted(str(folder))}")
-    for command in _CLOSER:
+    first, *others = [*_on_the_path(), f"cd {quoted(str(folder))}", *_CLOSER]
+    print(f"\nLook closer:  {first}")
+    for command in others:
         print(f"              {command}")
     return ExitCode.DONE
+
+
+def _on_the_path() -> list[str]:
+    """What makes ``agentcanvas`` a command here; nothing where it is one, or it is not known."""
+    activate = Path(sys.executable).with_name("activate")
+    if shutil.which("agentcanvas") or not activate.exists():
+        return []
+    here = folder_here()
+    shown = activate.relative_to(here) if activate.is_relative_to(here) else activate
+    return [f". {quoted(str(shown))}"]
 
 
 async def _serve_on(link: str) -> None:
