@@ -25,6 +25,17 @@ def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+async def logged(tmp_path: Path, flow: str) -> list[dict[str, Any]]:
+    """The interaction log of a run of a flow."""
+    root = repository(tmp_path / "repo", {"greeting.txt": "hello\n"})
+    async with engine_on(root) as engine:
+        run_id = await engine.start(order(flow))
+        async for _ in engine.events(run_id):
+            pass
+    (log,) = root.glob(".agentcanvas/logs/*/*.jsonl")
+    return read(log)
+
+
 @pytest.mark.req("V3")
 async def test_the_interaction_log_has_the_lines_of_the_examples(tmp_path: Path) -> None:
     root = repository(tmp_path / "repo", {"greeting.txt": "hello\n"})
@@ -65,13 +76,8 @@ interactions:
 
 @pytest.mark.req("V3", "D22")
 async def test_what_goes_along_an_edge_is_from_speaker_to_speaker(tmp_path: Path) -> None:
-    root = repository(tmp_path / "repo", {"greeting.txt": "hello\n"})
-    async with engine_on(root) as engine:
-        run_id = await engine.start(order(DEBATE))
-        async for _ in engine.events(run_id):
-            pass
-    (log,) = root.glob(".agentcanvas/logs/*/*.jsonl")
-    steps = [line for line in read(log) if line["event"] == "step"]
+    log = await logged(tmp_path, DEBATE)
+    steps = [line for line in log if line["event"] == "step"]
     assert [(line["edgeId"], line["from"], line["to"]) for line in steps] == [
         ("", "engine", "ann"),
         ("", "ann", "engine"),
@@ -81,7 +87,7 @@ async def test_what_goes_along_an_edge_is_from_speaker_to_speaker(tmp_path: Path
         ("e1", "eve", "ann"),
     ]
     assert [line["step"] for line in steps] == [1, 2, 3, 4, 5, 6]
-    assert read(log)[-1]["reason"] == "judge_decision: against"
+    assert log[-1]["reason"] == "judge_decision: against"
 
 
 ASKED = """
@@ -99,11 +105,5 @@ interactions:
 
 @pytest.mark.req("V3")
 async def test_every_line_of_an_interaction_with_one_edge_names_the_edge(tmp_path: Path) -> None:
-    root = repository(tmp_path / "repo", {"greeting.txt": "hello\n"})
-    async with engine_on(root) as engine:
-        run_id = await engine.start(order(ASKED))
-        async for _ in engine.events(run_id):
-            pass
-    (log,) = root.glob(".agentcanvas/logs/*/*.jsonl")
-    named = {line["event"]: line["edgeId"] for line in read(log)}
+    named = {line["event"]: line["edgeId"] for line in await logged(tmp_path, ASKED)}
     assert (named["configured"], named["terminated"]) == ("e1", "e1")
