@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agentcanvas.errors import SandboxError, Unpatchable
-from agentcanvas.sandbox import filling, listing, manifest, trees
+from agentcanvas.sandbox import copying, listing, manifest
 from agentcanvas.sandbox import generation as generation_module
 from agentcanvas.sandbox.diff import make_patch
 from agentcanvas.sandbox.generation import (
@@ -122,7 +122,7 @@ async def test_an_error_at_any_file_leaves_no_half_sandbox(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, kind: int, files: int
 ) -> None:
     base = await take_generation(workspace, RUN)
-    copy, left = trees.copy_file, iter(range(files))
+    copy, left = copying.copy_file, iter(range(files))
 
     def failing(*arguments: object, **places: object) -> object:
         if next(left, None) is None:
@@ -130,7 +130,7 @@ async def test_an_error_at_any_file_leaves_no_half_sandbox(
         return copy(*arguments, **places)  # type: ignore[arg-type]  # passed through as it came
 
     with monkeypatch.context() as patch:
-        patch.setattr(filling, "copy_file", failing)
+        patch.setattr(copying, "copy_file", failing)
         with pytest.raises(SandboxError, match=os.strerror(kind)):
             await prepare_sandbox(base, "coder")
     root = workspace / ".agentcanvas/sandboxes" / RUN / "coder"

@@ -32,7 +32,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def settled(tree: Path) -> dict[bytes, tuple[int, int, int, int, int]]:
-    stamps = stamp_folders(tree, PATHS)
+    stamps = stamp_folders(tree, folders_of(PATHS))
     newest = max(newest_change(stamps.values()), newest_change(scan(tree).values()))
     assert settle(tree.parent, newest), "folders of this disk do not show what happens in them"
     return stamps

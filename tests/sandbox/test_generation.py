@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentcanvas.errors import PathRefused, SandboxError
-from agentcanvas.sandbox import generation as generation_module
-from agentcanvas.sandbox import trees
+from agentcanvas.sandbox import copying
 from agentcanvas.sandbox.changes import Change, Status
 from agentcanvas.sandbox.generation import (
     edits_since,
@@ -204,7 +203,7 @@ async def test_a_file_that_changes_while_it_is_copied_is_copied_again(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edits = iter([b"second version\n", b"third\n"])
-    copy = trees.copy_open_file
+    copy = copying.copy_open_file
 
     def interrupted(reading: int, target: bytes, *rest: object, **places: object) -> object:
         made = copy(reading, target, *rest, **places)  # type: ignore[arg-type]  # as it came
@@ -212,7 +211,7 @@ async def test_a_file_that_changes_while_it_is_copied_is_copied_again(
             (workspace / "README.md").write_bytes(edit)
         return made
 
-    monkeypatch.setattr(generation_module, "copy_open_file", interrupted)
+    monkeypatch.setattr(copying, "copy_open_file", interrupted)
     base = await take_generation(workspace, RUN)
     assert (base.tree / "README.md").read_bytes() == b"third\n"
     assert await edits_since(base) == ()

@@ -5,99 +5,135 @@ a file of the workspace that has not changed either. A folder that is untouched 
 again. Whose tree it is, is the caller's matter.
 """
 
-# ruff: noqa: PTH101, PTH108 -- paths are bytes here; pathlib has only text
+# ruff: noqa: PTH101 -- paths are bytes here; pathlib has only text
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence, Set
-from itertools import chain
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from itertools import chain, compress
 from pathlib import Path
+from typing import Self
 
+from agentcanvas.sandbox.copying import (
+    Folders,
+    copy,
+    copy_and_link,
+    frozen_mode,
+    is_untouched,
+    link,
+)
 from agentcanvas.sandbox.folders import folder_of, folders_of, stamp_folders, untouched
 from agentcanvas.sandbox.generation import Generation
-from agentcanvas.sandbox.manifest import (
-    Manifest,
-    Stamp,
-    entries_of,
-    newest_change,
-    scan,
-    settle,
-    stamp_of,
-)
-from agentcanvas.sandbox.trees import (
-    copy_file,
-    frozen_mode,
-    in_parallel,
-    link_or_copy,
-    make_folders,
-    remove_path,
-    standing_in,
-    working_mode,
-)
+from agentcanvas.sandbox.manifest import Manifest, entries_of, newest_change, scan, settle
+from agentcanvas.sandbox.spreading import spread
+from agentcanvas.sandbox.stamp import Stamp, stamp_of
+from agentcanvas.sandbox.trees import make_folders, remove_path, standing_in
 
 _OWNER = 0o700
 
 
+@dataclass(frozen=True)
+class Contents:
+    """What was put into a work/: the stamps of its files, and of the folders that they need."""
+
+    files: Manifest
+    folders: Manifest
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """What trees that were filled from one generation have to become: a part of another.
+
+    Of the wanted files ``same`` are what they were then; of those that were there ``stale`` are
+    not. ``folders`` are all that the wanted ones need, ``mixed`` hold one that is not wanted.
+    """
+
+    base: Generation
+    wanted: Set[bytes]
+    same: Set[bytes]
+    stale: Set[bytes]
+    folders: Set[bytes]
+    mixed: Set[bytes]
+
+    @classmethod
+    def of(
+        cls, base: Generation, wanted: Set[bytes], held: Set[bytes], came_from: Manifest
+    ) -> Self:
+        """Compare; ``came_from`` are the stamps of the user's files, of which some are ``held``."""
+        seen = base.seen
+        same = {path for path, stamp in came_from.items() if seen.get(path) == stamp}
+        same &= held & wanted
+        return cls(base, wanted, same, held - same, folders_of(wanted), folders_of(held - wanted))
+
+    def known(self, root: Path, folders: Manifest) -> Set[bytes]:
+        """Tell which folders of a tree hold just the names that they held, all of them wanted."""
+        return untouched(root, folders) - self.mixed
+
+
+def fill_sandbox(base: Generation, paths: Sequence[bytes], work: Path, input_: Path) -> Contents:
+    """Copy files of a generation into one folder, and give them a second name in another."""
+    folders = folders_of(paths)
+    for top in (work, input_):
+        make_folders(top, folders)
+    with standing_in(base.tree, work, input_) as tops:
+        files = _spread_stamps(copy_and_link, tops, base, paths)
+    return Contents(files, stamp_folders(work, folders))
+
+
 def fill_work(base: Generation, paths: Sequence[bytes], target: Path) -> Manifest:
     """Copy files of a generation into a folder, writable; gives the stamps of the copies."""
-    seen = base.seen
-    make_folders(os.fsencode(target), paths)
-    with standing_in(os.fsencode(base.tree)) as tree, standing_in(os.fsencode(target)) as work:
-
-        def copy(path: bytes) -> Stamp:
-            like = seen[path]
-            mode = working_mode(like[0])
-            return copy_file(path, path, like, mode, source_in=tree, target_in=work)
-
-        return dict(zip(paths, in_parallel(copy, paths), strict=True))
+    make_folders(target, folders_of(paths))
+    with standing_in(base.tree, target) as tops:
+        return _spread_stamps(copy, tops, base, paths)
 
 
 def link_input(base: Generation, paths: Sequence[bytes], target: Path) -> None:
     """Give files of a generation a second name in a folder."""
-    make_folders(os.fsencode(target), paths)
-    with standing_in(os.fsencode(base.tree)) as tree, standing_in(os.fsencode(target)) as top:
-        in_parallel(lambda path: link_or_copy(path, path, source_in=tree, target_in=top), paths)
+    make_folders(target, folders_of(paths))
+    with standing_in(base.tree, target) as tops:
+        spread(link, tops, paths)
 
 
-def refill_work(
+def _spread_stamps(
+    work: Callable[[Folders, tuple[bytes, Stamp]], Stamp],
+    tops: Folders,
     base: Generation,
-    wanted: Set[bytes],
-    target: Path,
-    *,
-    filled: Manifest,
-    folders: Manifest,
-    came_from: Manifest,
+    paths: Sequence[bytes],
 ) -> Manifest:
-    """Bring a work/ to a generation; gives the stamps of all that is in it now.
-
-    ``filled`` and ``folders`` are the stamps that its files and folders had when it was filled,
-    ``came_from`` those that the files of the workspace had when they were frozen for it.
-    """
     seen = base.seen
-    kept: Manifest = {}
-    other: list[bytes] = []
-    known = _known_folders(target, folders, filled.keys(), wanted)
-    looked_at = chain(
-        _sorted_out(target, wanted, known, keep_git=True), _stamps_in(target, known, filled)
-    )
-    for path, stamp in looked_at:
-        if filled.get(path) == stamp and came_from.get(path) == seen[path]:
-            kept[path] = stamp
-        else:
-            other.append(path)
-    work = os.fsencode(target) + b"/"
-    for path in other:
-        os.unlink(work + path)
-    return kept | fill_work(base, sorted(wanted - kept.keys()), target)
+    stamps = spread(work, tops, [(path, seen[path]) for path in paths])
+    return dict(zip(paths, stamps, strict=True))
+
+
+def refill_work(renewal: Renewal, target: Path, before: Contents) -> Contents:
+    """Bring a work/ to a generation; ``before`` is what was put into it, whatever is there now."""
+    known = renewal.known(target, before.folders)
+    found = list(_sorted_out(renewal, target, known, keep_git=True))
+    kept = {path: stamp for path, stamp in found if before.files.get(path) == stamp}
+    # The names in those are known; and no link is on the way to them.
+    there = [item for item in before.files.items() if item[0].rpartition(b"/")[0] in known]
+    with standing_in(target) as tops:
+        kept |= compress(there, spread(is_untouched, tops, there))
+        for path in kept.keys() - renewal.same:
+            del kept[path]
+        other = [path for path, _ in chain(found, there) if path not in kept]
+        for path in other:
+            os.unlink(path, dir_fd=tops[0])
+    missing = sorted(renewal.wanted - kept.keys())
+    files = kept | fill_work(renewal.base, missing, target)
+    touched = folders_of(missing) | folders_of(other)
+    folders = {path: before.folders[path] for path in known - touched}
+    return Contents(files, folders | stamp_folders(target, renewal.folders - folders.keys()))
 
 
 def sound_folders(base: Generation, target: Path) -> Manifest:
     """Stamp the folders of an input/ in which every file is as it was frozen, and no other is."""
     seen = base.seen
     stamps = scan(target)
-    folders = stamp_folders(target, seen)
+    folders = stamp_folders(target, folders_of(seen))
     unsound = {p for p, stamp in stamps.items() if p not in seen or not _is_frozen(stamp, seen[p])}
     for path in unsound | (seen.keys() - stamps.keys()):
         folders.pop(folder_of(path), None)
@@ -105,30 +141,23 @@ def sound_folders(base: Generation, target: Path) -> Manifest:
     return folders if settle(target.parent, newest) else {}
 
 
-def refill_input(
-    base: Generation, wanted: Set[bytes], target: Path, *, folders: Manifest, came_from: Manifest
-) -> None:
+def refill_input(renewal: Renewal, target: Path, folders: Manifest) -> None:
     """Bring an input/ to a generation; ``folders`` is what ``sound_folders`` said of it before."""
-    seen = base.seen
+    same, seen = renewal.same, renewal.base.seen
+    known = renewal.known(target, folders)
+    other = [path for path in renewal.stale if folder_of(path) in known]
     kept: set[bytes] = set()
-    other: list[bytes] = []
-    known = _known_folders(target, folders, came_from.keys(), wanted)
-    for path, stamp in _sorted_out(target, wanted, known, keep_git=False):
-        before = came_from.get(path)
-        if before and before == seen[path] and _is_frozen(stamp, before):
+    for path, stamp in _sorted_out(renewal, target, known, keep_git=False):
+        if path in same and _is_frozen(stamp, seen[path]):
             kept.add(path)
         else:
             other.append(path)
-    for path, before in came_from.items():
-        if path.rpartition(b"/")[0] in known:  # all there, and wanted
-            if before == seen[path]:
-                kept.add(path)
-            else:
-                other.append(path)
-    folder = os.fsencode(target) + b"/"
-    for path in other:
-        os.unlink(folder + path)
-    link_input(base, sorted(wanted - kept), target)
+    with standing_in(target) as (top,):
+        for path in other:
+            os.unlink(path, dir_fd=top)
+    missing = renewal.wanted - kept
+    missing -= {path for path in same if path.rpartition(b"/")[0] in known}
+    link_input(renewal.base, sorted(missing), target)
 
 
 def _is_frozen(stamp: Stamp, seen: Stamp) -> bool:
@@ -138,31 +167,15 @@ def _is_frozen(stamp: Stamp, seen: Stamp) -> bool:
     return (stamp[0], stamp[1], stamp[2]) == (frozen, seen[1], seen[2])
 
 
-def _known_folders(
-    root: Path, folders: Manifest, held: Set[bytes], wanted: Set[bytes]
-) -> Set[bytes]:
-    """Tell which folders hold just the names that they held, and may keep all of them."""
-    to_go = folders_of(held - wanted)
-    return untouched(root, folders) - to_go
-
-
-def _stamps_in(root: Path, folders: Set[bytes], held: Manifest) -> Iterator[tuple[bytes, Stamp]]:
-    """Stamp what some folders hold; the names are known, and no link is among the folders."""
-    with standing_in(os.fsencode(root)) as top:
-        for path in held:  # tens of thousands: no call that could be spared
-            if path.rpartition(b"/")[0] in folders:
-                yield path, stamp_of(os.lstat(path, dir_fd=top))
-
-
 def _sorted_out(
-    root: Path, wanted: Set[bytes], known: Set[bytes], *, keep_git: bool
+    renewal: Renewal, root: Path, known: Set[bytes], *, keep_git: bool
 ) -> Iterator[tuple[bytes, Stamp]]:
     """Remove everything but the wanted files and the private git; gives what is left, stamped.
 
     What is in the ``known`` folders stays, and is not given.
     """
     base = os.fsencode(root) + b"/"
-    folders = folders_of(wanted)
+    wanted, folders = renewal.wanted, renewal.folders
     below_known = (path for path in folders - known if folder_of(path) in known)
     waiting = [b"", *(path + b"/" for path in below_known if os.path.lexists(base + path))]
     while waiting:

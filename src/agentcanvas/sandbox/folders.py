@@ -14,7 +14,8 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from agentcanvas.sandbox.manifest import Manifest, stamp_of
+from agentcanvas.sandbox.manifest import Manifest
+from agentcanvas.sandbox.stamp import stamp_of
 
 
 def folder_of(path: bytes) -> bytes:
@@ -34,11 +35,11 @@ def folders_of(paths: Iterable[bytes]) -> set[bytes]:
     return found
 
 
-def stamp_folders(root: Path, paths: Iterable[bytes]) -> Manifest:
-    """Stamp every folder that paths need; those that are not there have no stamp."""
+def stamp_folders(root: Path, folders: Iterable[bytes]) -> Manifest:
+    """Stamp folders; those that are not there have no stamp."""
     base = os.fsencode(root) + b"/"
     found: Manifest = {}
-    for folder in folders_of(paths):
+    for folder in folders:
         try:
             found[folder] = stamp_of(os.lstat(base + folder))
         except (FileNotFoundError, NotADirectoryError):

@@ -10,9 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import stat
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,27 +21,19 @@ import msgspec
 from agentcanvas.errors import SandboxError
 from agentcanvas.sandbox import git
 from agentcanvas.sandbox.changes import Change, Side, changes_between
+from agentcanvas.sandbox.copying import RESTLESS, freeze
 from agentcanvas.sandbox.dependencies import Dependency
-from agentcanvas.sandbox.manifest import Manifest, Stamp, differing, newest_change, settle, stamp_of
+from agentcanvas.sandbox.folders import folders_of
+from agentcanvas.sandbox.manifest import Manifest, differing, newest_change, settle
 from agentcanvas.sandbox.notes import Notes
 from agentcanvas.sandbox.paths import generations_folder, shown
 from agentcanvas.sandbox.selection import EVERYTHING, Choice, Repository, choice_of, select
-from agentcanvas.sandbox.trees import (
-    copy_link,
-    copy_open_file,
-    frozen_mode,
-    in_parallel,
-    link_or_copy,
-    make_folders,
-    remove_path,
-    standing_in,
-)
+from agentcanvas.sandbox.spreading import spread
+from agentcanvas.sandbox.trees import make_folders, remove_path, standing_in
 
-_TRIES = 5
 _RECORD = "generation.msgpack"
 _MADE = "made.msgpack"
 _TAGS = "tags"
-_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -241,64 +231,25 @@ def _freeze(
     workspace: Path, stamps: Manifest, tree: Path, previous: Generation | None
 ) -> tuple[Manifest, tuple[str, ...]]:
     """Fill the tree; gives the stamps of what is in it, and why something is not."""
-    make_folders(os.fsencode(tree), stamps)
+    make_folders(tree, folders_of(stamps))
     paths = sorted(stamps)
-    with ExitStack() as stack:
-        there, here = (stack.enter_context(standing_in(os.fsencode(p))) for p in (workspace, tree))
-        old: int | None = None
-        if previous:
-            with suppress(FileNotFoundError):  # an image that somebody removed
-                old = stack.enter_context(standing_in(os.fsencode(previous.tree)))
-        known = previous.seen if previous and old is not None else {}
-
-        def freeze(path: bytes) -> Stamp | str | None:
-            if known.get(path) == stamps[path]:
-                with suppress(FileNotFoundError):  # or thinned out
-                    link_or_copy(path, path, source_in=old, target_in=here)
-                    return stamps[path]
-            return _copy_still(path, there, here)
-
-        outcomes = in_parallel(freeze, paths)
+    known = previous.seen if previous and previous.tree.is_dir() else {}
+    folders = (workspace, tree, *([previous.tree] if previous and known else []))
+    same = (stamps[path] if known.get(path) == stamps[path] else None for path in paths)
+    with standing_in(*folders) as descriptors:
+        outcomes = spread(freeze, descriptors, list(zip(paths, same, strict=True)))
     seen: Manifest = {}
     notes = Notes()
     for path, outcome in zip(paths, outcomes, strict=True):
+        if outcome == RESTLESS:
+            raise SandboxError(
+                f"'{shown(path)}' keeps changing; stop what writes to it and try again"
+            )
         if isinstance(outcome, str):
             notes.left_out(path, outcome)
         elif outcome:
             seen[path] = outcome
     return seen, notes.sentences()
-
-
-def _copy_still(path: bytes, source_in: int, target_in: int) -> Stamp | str | None:
-    """Copy a file of the user at a moment when it holds still; gives its stamp at that moment."""
-    for _ in range(_TRIES):
-        try:
-            before = stamp_of(os.lstat(path, dir_fd=source_in))
-            if stat.S_ISLNK(before[0]):
-                leads_to = os.readlink(path, dir_fd=source_in)
-                copy_link(leads_to, path, before, target_in=target_in)
-                return before
-            if not stat.S_ISREG(before[0]):
-                return "something else took its place while it was copied"
-            reading = os.open(path, _READING, dir_fd=source_in)
-        except (FileNotFoundError, NotADirectoryError):
-            return None  # deleted since it was listed
-        except PermissionError:
-            return "it cannot be read"
-        except OSError as error:
-            if error.errno not in {errno.ELOOP, errno.EINVAL}:
-                raise
-            continue  # a file that became a link since it was looked at, or the other way round
-        try:
-            if stamp_of(os.fstat(reading)) == before:
-                mode = frozen_mode(before[0])
-                copy_open_file(reading, path, before, mode, target_in=target_in)
-                if stamp_of(os.fstat(reading)) == before:
-                    return before
-                os.unlink(path, dir_fd=target_in)
-        finally:
-            os.close(reading)
-    raise SandboxError(f"'{shown(path)}' keeps changing; stop what writes to it and try again")
 
 
 def _keep_index(repository: Repository | None, target: Path) -> None:

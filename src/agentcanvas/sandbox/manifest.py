@@ -1,9 +1,7 @@
-"""The stat manifest: what a tree looked like, cheap to take and hard to deceive.
+"""The stat manifest: the stamps of a tree, by which what changed is found without reading it.
 
-A stamp holds mode, size, mtime, **ctime** and inode. A program can set a file's size and mtime
-back after an edit, but not its ctime, so that equal stamps mean equal content, and finding what
-changed costs one ``stat`` a file instead of reading every byte. Comparing contents is left to
-``diff`` and ``generation``.
+That costs one ``stat`` a file instead of every byte. Comparing contents is left to ``diff`` and
+``generation``.
 """
 
 # ruff: noqa: PTH101 -- paths are bytes here; pathlib has only text
@@ -22,25 +20,13 @@ from typing import TypeAlias
 
 from agentcanvas.errors import Unpatchable
 from agentcanvas.sandbox.paths import INTERNAL_ANYWHERE, INTERNAL_AT_TOP, shown
+from agentcanvas.sandbox.stamp import Stamp, stamp_of
 
-# (mode, size, mtime_ns, ctime_ns, inode); a bare tuple, because trees have tens of thousands.
-Stamp: TypeAlias = tuple[int, int, int, int, int]
 Manifest: TypeAlias = dict[bytes, Stamp]
 
 _PACKED = struct.Struct("<IqqqQ")
 _PAUSE_S = 0.001
 _COARSEST_CLOCK_NS = 3_000_000_000
-
-
-def stamp_of(status: os.stat_result) -> Stamp:
-    """Take a stamp from a ``stat``."""
-    return (
-        status.st_mode,
-        status.st_size,
-        status.st_mtime_ns,
-        status.st_ctime_ns,
-        status.st_ino,
-    )
 
 
 def is_patchable(mode: int) -> bool:

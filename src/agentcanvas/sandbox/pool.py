@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from agentcanvas.sandbox.filling import Contents
 from agentcanvas.sandbox.manifest import Manifest, packed, unpacked
 from agentcanvas.sandbox.paths import SandboxPaths, own_folder
 from agentcanvas.sandbox.trees import remove_path
@@ -39,10 +40,9 @@ class _Record(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Pooled:
-    """What is known about trees: see ``filling.refill_work`` and ``filling.refill_input``."""
+    """What is known about trees: what was put into them, from what, and where input/ is sound."""
 
-    filled: Manifest
-    folders: Manifest
+    contents: Contents
     came_from: Manifest
     input_folders: Manifest
 
@@ -113,12 +113,13 @@ def take_from_pool(workspace: Path, paths: SandboxPaths) -> Pooled | None:
 
 
 def _encoded(pooled: Pooled) -> bytes:
-    paths = list(pooled.filled)
+    contents = pooled.contents
+    paths = list(contents.files)
     record = _Record(
         _joined(paths),
-        packed(pooled.filled, paths),
+        packed(contents.files, paths),
         packed(pooled.came_from, paths),
-        _with_names(pooled.folders),
+        _with_names(contents.folders),
         _with_names(pooled.input_folders),
     )
     return msgspec.msgpack.encode(record)
@@ -131,7 +132,7 @@ def _decoded(data: bytes) -> Pooled:
         unpacked(stamps, _parted(names)) for names, stamps in (record.folders, record.input_folders)
     )
     filled, came_from = unpacked(record.filled, paths), unpacked(record.came_from, paths)
-    return Pooled(filled, folders, came_from, input_folders)
+    return Pooled(Contents(filled, folders), came_from, input_folders)
 
 
 def _with_names(manifest: Manifest) -> tuple[bytes, bytes]:

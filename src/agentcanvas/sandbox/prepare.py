@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -17,13 +17,14 @@ import msgspec
 
 from agentcanvas.errors import PathRefused, SandboxError
 from agentcanvas.sandbox.filling import (
+    Contents,
+    Renewal,
+    fill_sandbox,
     fill_work,
-    link_input,
     refill_input,
     refill_work,
     sound_folders,
 )
-from agentcanvas.sandbox.folders import stamp_folders
 from agentcanvas.sandbox.generation import Generation, load_generation, told
 from agentcanvas.sandbox.globs import checked_glob, covered, is_plain
 from agentcanvas.sandbox.manifest import Manifest, newest_change, settle
@@ -35,7 +36,8 @@ from agentcanvas.sandbox.paths import (
 )
 from agentcanvas.sandbox.pool import Pooled, put_into_pool, take_from_pool
 from agentcanvas.sandbox.process_tree import marked
-from agentcanvas.sandbox.trees import one_tree, remove_path
+from agentcanvas.sandbox.spreading import one_tree
+from agentcanvas.sandbox.trees import remove_path
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -146,8 +148,7 @@ def _prepare(base: Generation, agent_id: str, files: Sequence[str | bytes] | Non
             folder.mkdir(exist_ok=True)
         try:
             with one_tree:
-                filled = _filled(base, paths, chosen)
-                return _recorded(_at_rest(Sandbox(paths, base, filled)))
+                return _recorded(base, paths, _filled(base, paths, chosen))
         except OSError:
             _remove_trees(paths)  # so that half a copy does not keep a full disk full
             raise
@@ -157,15 +158,14 @@ def _prepare(base: Generation, agent_id: str, files: Sequence[str | bytes] | Non
         ) from error
 
 
-def _filled(base: Generation, paths: SandboxPaths, chosen: list[bytes] | None) -> Manifest:
+def _filled(base: Generation, paths: SandboxPaths, chosen: list[bytes] | None) -> Contents:
     """Put input/ and work/ there, from used trees where all files are wanted."""
     _remove_trees(paths)  # a half-made one
-    filled = _recycled(base, paths) if chosen is None else None
-    if filled is None:
+    contents = _recycled(base, paths) if chosen is None else None
+    if contents is None:
         chosen = sorted(base.seen) if chosen is None else chosen
-        link_input(base, chosen, paths.input_dir)
-        filled = fill_work(base, chosen, paths.work_dir)
-    return filled
+        contents = fill_sandbox(base, chosen, paths.work_dir, paths.input_dir)
+    return contents
 
 
 def _remove_trees(paths: SandboxPaths) -> None:
@@ -173,36 +173,19 @@ def _remove_trees(paths: SandboxPaths) -> None:
         remove_path(folder)
 
 
-def _recycled(base: Generation, paths: SandboxPaths) -> Manifest | None:
+def _recycled(base: Generation, paths: SandboxPaths) -> Contents | None:
     """Bring trees of the pool up to date; None when there are none, or none that are of use."""
     pooled = take_from_pool(base.workspace, paths)
     if pooled is None:
         return None
-    wanted = base.seen.keys()
-    came_from = pooled.came_from
+    held = pooled.contents.files.keys()
+    renewal = Renewal.of(base, base.seen.keys(), held, pooled.came_from)
     try:
-        refill_input(
-            base, wanted, paths.input_dir, folders=pooled.input_folders, came_from=came_from
-        )
-        return refill_work(
-            base,
-            wanted,
-            paths.work_dir,
-            filled=pooled.filled,
-            folders=pooled.folders,
-            came_from=came_from,
-        )
+        refill_input(renewal, paths.input_dir, pooled.input_folders)
+        return refill_work(renewal, paths.work_dir, pooled.contents)
     except OSError:
         _remove_trees(paths)
         return None
-
-
-def _at_rest(sandbox: Sandbox) -> Sandbox:
-    """Stamp the folders, too, and wait until every edit in work/ from here on shows in a ctime."""
-    folders = stamp_folders(sandbox.work_dir, sandbox.filled)
-    newest = max(newest_change(sandbox.filled.values()), newest_change(folders.values()))
-    tells = settle(sandbox.paths.root, newest)
-    return replace(sandbox, folders=folders if tells else {})
 
 
 def _retire(sandbox: Sandbox) -> bool:
@@ -216,7 +199,8 @@ def _retire(sandbox: Sandbox) -> bool:
             for path in (b".git", *base.not_compared):
                 remove_path(paths.work_dir / os.fsdecode(path))
             sound = sound_folders(base, paths.input_dir)
-            pooled = Pooled(sandbox.filled, sandbox.folders, base.seen, sound)
+            contents = Contents(sandbox.filled, sandbox.folders)
+            pooled = Pooled(contents, base.seen, sound)
             kept = put_into_pool(base.workspace, paths, pooled)
         for part in parts_of(paths):
             remove_path(part)
@@ -242,13 +226,16 @@ def _named(base: Generation, files: Sequence[str | bytes]) -> list[bytes]:
     return sorted(chosen)
 
 
-def _recorded(sandbox: Sandbox) -> Sandbox:
-    base = sandbox.base
-    record = msgspec.msgpack.encode(_Record(base.number, sandbox.filled, sandbox.folders))
-    growing = sandbox.paths.record.with_suffix(".growing")
-    growing.write_bytes(record)
-    growing.rename(sandbox.paths.record)
-    return sandbox
+def _recorded(base: Generation, paths: SandboxPaths, contents: Contents) -> Sandbox:
+    """Wait until every edit in work/ from here on shows in a ctime, and note down what is in it."""
+    files, folders = contents.files, contents.folders
+    newest = max(newest_change(files.values()), newest_change(folders.values()))
+    if not settle(paths.root, newest):
+        folders = {}
+    growing = paths.record.with_suffix(".growing")
+    growing.write_bytes(msgspec.msgpack.encode(_Record(base.number, files, folders)))
+    growing.rename(paths.record)
+    return Sandbox(paths, base, files, folders)
 
 
 def _restore(sandbox: Sandbox, base: Generation) -> Sandbox:
@@ -256,20 +243,14 @@ def _restore(sandbox: Sandbox, base: Generation) -> Sandbox:
     whole = base.seen.keys()
     wanted: Set[bytes] = whole if sandbox.is_whole else whole & sandbox.filled.keys()
     paths = sandbox.paths
-    came_from = sandbox.base.seen
+    renewal = Renewal.of(base, wanted, sandbox.filled.keys(), sandbox.base.seen)
     try:
         paths.record.unlink(missing_ok=True)  # until it is whole again
-        filled = refill_work(
-            base,
-            wanted,
-            paths.work_dir,
-            filled=sandbox.filled,
-            folders=sandbox.folders,
-            came_from=came_from,
-        )
+        before = Contents(sandbox.filled, sandbox.folders)
+        contents = refill_work(renewal, paths.work_dir, before)
         if base is not sandbox.base:
             sound = sound_folders(sandbox.base, paths.input_dir)
-            refill_input(base, wanted, paths.input_dir, folders=sound, came_from=came_from)
-        return _recorded(_at_rest(replace(sandbox, base=base, filled=filled)))
+            refill_input(renewal, paths.input_dir, sound)
+        return _recorded(base, paths, contents)
     except OSError as error:
         raise SandboxError(f"work/ could not be taken back: {told(error)}") from error

@@ -22,10 +22,11 @@ from agentcanvas.sandbox import git
 from agentcanvas.sandbox.dependencies import Dependency, find_dependencies, is_in
 from agentcanvas.sandbox.globs import checked_glob, covered, fixed_part, is_plain
 from agentcanvas.sandbox.listing import Listing, listed_by_git, listed_in, walked
-from agentcanvas.sandbox.manifest import Manifest, Stamp, is_patchable, stamp_of
+from agentcanvas.sandbox.manifest import Manifest, is_patchable
 from agentcanvas.sandbox.notes import Notes, some_of
 from agentcanvas.sandbox.paths import internal_folder, shown, workspace_relative
 from agentcanvas.sandbox.secret_names import looks_secret
+from agentcanvas.sandbox.stamp import Stamp, stamp_of
 
 HUGE = 20 * 1024 * 1024
 """A file over this size goes along, but a change to it is not handed in, and would not land."""

@@ -25,6 +25,7 @@ from agentcanvas.protocol.secret_values import is_hidden
 from agentcanvas.sandbox import git
 from agentcanvas.sandbox.confine import Command, Confinement, Door, Network, View
 from agentcanvas.sandbox.dependencies import Dependency, Use, is_dependency_folder, is_in, use_of
+from agentcanvas.sandbox.folders import folders_of
 from agentcanvas.sandbox.generation import (
     Generation,
     made_by_setup,
@@ -151,7 +152,7 @@ def _keep(
     folder = setup_folder(base.workspace, base.run_id)
     made, final = (os.fsencode(place / "made") + b"/" for place in (growing, folder))
     note_made(growing, [Dependency(root, final + root, _use(tree, root)) for root in roots])
-    make_folders(made[:-1], roots)
+    make_folders(growing / "made", folders_of(roots))
     for root in roots:
         os.rename(tree + b"/" + root, made + root)
     (growing / _COMMAND).write_text(command, "utf-8")
@@ -191,7 +192,7 @@ def _ignored(tree: bytes, paths: list[bytes], now: Manifest, growing: Path) -> s
         for part in ("objects", "refs"):
             (scratch / part).mkdir(parents=True)
         (scratch / "HEAD").write_text("ref: refs/heads/none\n")
-        make_folders(os.fsencode(copies), rules)
+        make_folders(copies, folders_of(rules))
         for path in rules:
             source = Path(os.fsdecode(tree + b"/" + path))
             if source.is_file() and not source.is_symlink():
