@@ -437,3 +437,12 @@ async def test_nothing_is_left_beside_the_sandbox(workspace: Path) -> None:
     write(sandbox.work_dir, {"a": "b"})
     await make_patch(sandbox)
     assert set(sandbox.paths.root.iterdir()) == before
+
+
+async def test_a_workspace_that_is_reached_over_a_link_is_compared_as_any_other(
+    workspace: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to(workspace)
+    sandbox = await prepare_sandbox(await take_generation(tmp_path / "link", RUN), "coder")
+    write(sandbox.work_dir, {"new": "n\n"})
+    assert [change.path for change in (await make_patch(sandbox)).changes] == [b"new"]

@@ -117,6 +117,43 @@ async def test_an_edit_that_hides_its_traces_is_not_passed_on(
     assert (again.work_dir / "tool.sh").stat().st_nlink == 1
 
 
+async def test_what_was_noted_on_folders_is_not_passed_on(
+    workspace: Path, base: Generation
+) -> None:
+    sandbox = await prepare_sandbox(base, "coder")
+    for folder in (sandbox.work_dir, sandbox.work_dir / "src"):
+        folder.chmod(0o777)
+        try:
+            os.setxattr(folder, "user.note", b"from the run before")
+        except OSError:
+            pytest.skip("this disk keeps no attributes")
+    assert await retire_sandbox(sandbox)
+    again = await prepare_sandbox(await take_generation(workspace, NEXT, previous=base), "writer")
+    for folder in (again.work_dir, again.work_dir / "src"):
+        assert os.listxattr(folder) == []
+        assert folder.stat().st_mode & 0o777 == 0o755
+    assert scan(again.work_dir) == again.filled
+
+
+@pytest.mark.parametrize("where", ["pkg", "pkg/a", "pkg/a/node_modules"])
+async def test_a_sandbox_that_is_given_up_takes_nothing_along_that_its_links_lead_to(
+    workspace: Path, where: str
+) -> None:
+    """An agent may replace the folder above its dependencies by a link to the user's own."""
+    write(workspace, {".gitignore": "node_modules\n", "pkg/a/package.json": "{}"})
+    write(workspace, {"pkg/a/node_modules/left/index.js": "precious"})
+    base = await take_generation(workspace, RUN)
+    assert base.not_compared == {b"pkg/a/node_modules"}
+    sandbox = await prepare_sandbox(base, "coder")
+    remove_path(sandbox.work_dir / where)
+    (sandbox.work_dir / where).symlink_to(workspace / where)
+    assert await retire_sandbox(sandbox)
+    assert (workspace / "pkg/a/node_modules/left/index.js").read_text() == "precious"
+    again = await prepare_sandbox(await take_generation(workspace, NEXT), "writer")
+    assert scan(again.work_dir) == again.filled
+    assert not (again.work_dir / "pkg/a/node_modules").exists()
+
+
 async def test_the_generation_a_tree_came_from_need_not_be_there_any_more(
     workspace: Path, base: Generation
 ) -> None:

@@ -99,6 +99,17 @@ async def test_a_repository_without_commits_is_one_inside_too(folder: Path) -> N
     )
 
 
+async def test_names_of_objects_are_as_long_as_the_users_also_before_the_first_commit(
+    folder: Path,
+) -> None:
+    git(folder, "init", "-q", "-b", "trunk", "--object-format=sha256")
+    write(folder, {"a": "a"})
+    git(folder, "add", "a")
+    work = (await with_git(folder)).work_dir
+    assert git(work, "rev-parse", "--show-object-format") == b"sha256\n"
+    assert git(work, "status", "--porcelain") == b"A  a\n"
+
+
 async def test_a_split_index_is_replaced_by_one_of_head(workspace: Path) -> None:
     git(workspace, "update-index", "--split-index")
     work = (await with_git(workspace)).work_dir

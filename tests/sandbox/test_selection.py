@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentcanvas.errors import PathRefused
+from agentcanvas.errors import PathRefused, SandboxError
 from agentcanvas.proposals.apply import Landing
 from agentcanvas.sandbox import selection
 from agentcanvas.sandbox.changes import Change, Status
@@ -88,6 +88,27 @@ async def test_what_may_hold_secrets_is_brought_only_by_its_full_name(workspace:
     assert f"keys/server.pem is left out: {reason}" in base.notes
     named_in_full = select(workspace, choice_of(bring=[".env"]))
     assert b".env" in named_in_full.stamps
+
+
+async def test_a_pattern_does_not_follow_a_link_out_of_the_workspace(
+    workspace: Path, tmp_path: Path
+) -> None:
+    write(tmp_path, {"elsewhere/private.txt": "p", "elsewhere/deep/.env": "S"})
+    write(workspace, {"build/own.txt": "o"})
+    (workspace / "build/lnk").symlink_to(tmp_path / "elsewhere")
+    bring = ["build/lnk/**", "build/lnk/private.txt", "build/*.txt"]
+    base = await take_generation(workspace, RUN, bring=bring)
+    assert {path for path in base.seen if path.startswith(b"build")} == {b"build/own.txt"}
+    assert "build/lnk/** is left out: a link leads there" in base.notes
+    assert not any(".env" in note for note in base.notes)
+
+
+async def test_a_workspace_whose_path_breaks_lines_is_refused_by_name(tmp_path: Path) -> None:
+    folder = tmp_path / "two\nlines"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    with pytest.raises(SandboxError, match="line break in it; rename"):
+        await take_generation(folder, RUN)
 
 
 async def test_a_pattern_that_brings_nothing_is_told_and_not_an_error(workspace: Path) -> None:
@@ -293,7 +314,8 @@ async def test_lfs_pointers_are_kept_as_they_are_and_told(workspace: Path) -> No
 # Names and kinds of files ------------------------------------------------------------------------
 
 ODD = st.binary(min_size=1, max_size=40).filter(
-    lambda name: not set(name) & {0, 0x2F} and name not in {b".", b".."}
+    # A .git that is none is refused by name (below).
+    lambda name: not set(name) & {0, 0x2F} and name not in {b".", b"..", b".git"}
 )
 
 
@@ -323,6 +345,12 @@ async def test_every_name_that_a_disk_can_hold_comes_through(
     assert tree_of(sandbox.work_dir) == tree_of(base.tree)
     assert (await make_patch(sandbox)).changes == ()
     assert await edits_since(base) == ()
+
+
+async def test_a_git_file_that_leads_nowhere_is_refused_by_name(folder: Path) -> None:
+    write(folder, {".git": "nonsense", "a": "a"})
+    with pytest.raises(SandboxError, match="git cannot read this repository"):
+        await take_generation(folder, RUN)
 
 
 async def test_names_that_differ_in_case_only_are_kept_and_told(workspace: Path) -> None:

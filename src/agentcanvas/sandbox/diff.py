@@ -173,7 +173,8 @@ def _patch_text(scratch: Path, sandbox: Sandbox, changes: Sequence[Change]) -> b
     stream += _commit(b"refs/after", sandbox.work_dir, after)
     without_deltas = ["fast-import", "--quiet", "--done", "--depth=0"]
     git.plumbing(without_deltas, git_dir=scratch, stdin=stream + b"done\n")
-    return git.plumbing(["diff-tree", *_AS_A_PATCH, "refs/before", "refs/after"], git_dir=scratch)
+    sides = ["refs/before", "refs/after", "--"]  # which no file has to be asked about
+    return git.plumbing(["diff-tree", *_AS_A_PATCH, *sides], git_dir=scratch)
 
 
 def _commit(ref: bytes, root: Path, paths: Iterable[bytes]) -> bytes:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, compress
 from pathlib import Path
@@ -32,7 +33,8 @@ from agentcanvas.sandbox.spreading import spread
 from agentcanvas.sandbox.stamp import Stamp, stamp_of
 from agentcanvas.sandbox.trees import make_folders, remove_path, standing_in
 
-_OWNER = 0o700
+_USUAL_MODE = 0o755
+_OF_THE_OWNER = ("user.", "system.posix_acl_")
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,7 @@ def _sorted_out(
     waiting = [b"", *(path + b"/" for path in below_known if os.path.lexists(base + path))]
     while waiting:
         folder = waiting.pop()
-        _open_up(base + folder)
+        _as_made(base + folder)
         unwanted = []
         for entry in entries_of(base + folder):
             path = folder + os.fsencode(entry.name)
@@ -196,8 +198,13 @@ def _sorted_out(
             remove_path(Path(os.fsdecode(base + path)))
 
 
-def _open_up(folder: bytes) -> None:
-    """Give us back the rights to a folder that an agent has taken away, or put a bit on."""
-    mode = stat.S_IMODE(os.lstat(folder).st_mode)
-    if mode & _OWNER != _OWNER or mode & ~0o777:
-        os.chmod(folder, (mode & 0o777) | _OWNER)
+def _as_made(folder: bytes) -> None:
+    """Undo what an agent did to a folder itself: its rights, and what was noted on it."""
+    if stat.S_IMODE(os.lstat(folder).st_mode) != _USUAL_MODE:
+        os.chmod(folder, _USUAL_MODE)
+    if not hasattr(os, "listxattr"):
+        return
+    with suppress(OSError):  # a disk without attributes
+        for name in os.listxattr(folder, follow_symlinks=False):
+            if name.startswith(_OF_THE_OWNER):
+                os.removexattr(folder, name, follow_symlinks=False)

@@ -46,6 +46,7 @@ class _Record(msgspec.Struct, frozen=True):
     only: tuple[bytes, ...] = ()
     bring: tuple[bytes, ...] = ()
     dependencies: tuple[Dependency, ...] = ()
+    object_format: str = "sha1"
 
 
 @dataclass(frozen=True)
@@ -300,6 +301,7 @@ def _recorded(generation: Generation) -> bytes:
         only=choice.only,
         bring=choice.bring,
         dependencies=generation.dependencies,
+        object_format=found.object_format if found else "sha1",
     )
     return msgspec.msgpack.encode(record)
 
@@ -315,7 +317,12 @@ def _load(workspace: Path, run_id: str, number: int) -> Generation:
     if record.repository:
         head, branch, git_dir, objects, prefix = record.repository
         repository = Repository(
-            head, branch, Path(os.fsdecode(git_dir)), Path(os.fsdecode(objects)), prefix
+            head,
+            branch,
+            Path(os.fsdecode(git_dir)),
+            Path(os.fsdecode(objects)),
+            prefix,
+            record.object_format,
         )
     return Generation(
         workspace=workspace,

@@ -37,7 +37,7 @@ from agentcanvas.sandbox.paths import (
 from agentcanvas.sandbox.pool import Pooled, put_into_pool, take_from_pool
 from agentcanvas.sandbox.process_tree import marked
 from agentcanvas.sandbox.spreading import one_tree
-from agentcanvas.sandbox.trees import remove_path
+from agentcanvas.sandbox.trees import leads_only_down, remove_path
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -197,7 +197,9 @@ def _retire(sandbox: Sandbox) -> bool:
         kept = False
         if sandbox.is_whole and paths.work_dir.is_dir() and paths.input_dir.is_dir():
             for path in (b".git", *base.not_compared):
-                remove_path(paths.work_dir / os.fsdecode(path))
+                # A folder above it may have become a link of the agent's, which leads elsewhere.
+                if leads_only_down(paths.work_dir, path):
+                    remove_path(paths.work_dir / os.fsdecode(path))
             sound = sound_folders(base, paths.input_dir)
             contents = Contents(sandbox.filled, sandbox.folders)
             pooled = Pooled(contents, base.seen, sound)

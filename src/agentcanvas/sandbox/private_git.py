@@ -41,7 +41,6 @@ _CONFIG = """\
 \temail = agent@agentcanvas.invalid
 """
 _SHA256 = "[extensions]\n\tobjectformat = sha256\n"
-_SHA256_LENGTH = 64
 
 
 async def make_private_git(base: Generation, tree: Path, objects: Sequence[Path]) -> bool:
@@ -91,7 +90,7 @@ def _make(base: Generation, tree: Path, objects: Sequence[Path]) -> bool:
 def _lay_out(growing: Path, repository: Repository, objects: Sequence[Path]) -> None:
     for folder in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info"):
         (growing / folder).mkdir(parents=True)
-    sha256 = len(repository.head or "") == _SHA256_LENGTH
+    sha256 = repository.object_format == "sha256"
     config = _CONFIG.format(version=1 if sha256 else 0) + (_SHA256 if sha256 else "")
     (growing / "config").write_text(config)
     (growing / "HEAD").write_text("ref: refs/heads/main\n")

@@ -35,6 +35,7 @@ HUGE = 20 * 1024 * 1024
 _LONGEST_PATH = 4096 - 400
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
 _LARGEST_POINTER = 1024
+_ANSWERS = 4
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -76,6 +77,7 @@ class Repository:
     objects: Path
     prefix: str
     """Where the workspace is inside the repository; empty when it is the top."""
+    object_format: str = "sha1"
 
 
 @dataclass(frozen=True)
@@ -113,14 +115,22 @@ def select(workspace: Path, choice: Choice = EVERYTHING) -> Selection:
 
 def find_repository(workspace: Path) -> Repository | None:
     """Find the repository that the workspace belongs to, if there is one that tracks it."""
-    found = git.asked(
-        ["rev-parse", "--show-prefix", "--absolute-git-dir", "--git-path", "objects"], workspace
-    )
+    wanted = [
+        "--show-prefix",
+        "--absolute-git-dir",
+        "--show-object-format",
+        "--git-path",
+        "objects",
+    ]
+    found = git.asked(["rev-parse", *wanted], workspace)
     if found.returncode:
         if (workspace / ".git").exists():
             raise SandboxError(f"git cannot read this repository: {git.complaint(found)}")
         return None
-    prefix, git_dir, objects = found.stdout.decode("utf-8", "surrogateescape").split("\n")[:3]
+    told = found.stdout.decode("utf-8", "surrogateescape").split("\n")[:-1]
+    if len(told) != _ANSWERS:
+        raise SandboxError("The path of this workspace has a line break in it; rename the folder")
+    prefix, git_dir, object_format, objects = told
     if prefix and git.asked(["check-ignore", "-q", "."], workspace).returncode == 0:
         return None  # somebody else's repository lies around it, and ignores it
     head = git.answer(["rev-parse", "--verify", "-q", "HEAD^{commit}"], workspace)
@@ -131,6 +141,7 @@ def find_repository(workspace: Path) -> Repository | None:
         git_dir=Path(git_dir),
         objects=(workspace / objects).resolve(),
         prefix=prefix,
+        object_format=object_format,
     )
 
 
@@ -180,7 +191,7 @@ class _Looks:
         if len(self._base) + len(path) > _LONGEST_PATH:
             self._notes.left_out(path[:60] + b"...", "its path is too long")
             return None
-        if not self._is_real_folder(path.rpartition(b"/")[0]):
+        if not self.is_real_folder(path.rpartition(b"/")[0]):
             return None
         try:
             status = os.lstat(self._base + path)
@@ -197,11 +208,11 @@ class _Looks:
             self._notes.left_out(path, "neither a file nor a link")
         return None
 
-    def _is_real_folder(self, folder: bytes) -> bool:
-        """Refuse paths that git lists below a folder which has become a link to elsewhere."""
+    def is_real_folder(self, folder: bytes) -> bool:
+        """Refuse what lies below a folder which has become a link to elsewhere."""
         real = self._real.get(folder)
         if real is None:
-            real = self._is_real_folder(folder.rpartition(b"/")[0])
+            real = self.is_real_folder(folder.rpartition(b"/")[0])
             try:
                 real = real and stat.S_ISDIR(os.lstat(self._base + folder).st_mode)
             except PermissionError:
@@ -252,6 +263,10 @@ def _brought(
     for glob in globs:
         start = fixed_part(glob)
         is_file = is_plain(glob) and not (workspace / os.fsdecode(glob)).is_dir()
+        top = start.rpartition(b"/")[0] if is_file else start
+        if (workspace / os.fsdecode(top)).is_dir() and not looks.is_real_folder(top):
+            notes.left_out(glob, "a link leads there")
+            continue
         listed = [glob] if is_file else walked(workspace, notes, start)
         paths = {path for path in listed if covered(path, (glob,))} - set(known) - {b""}
         paths = {path for path in paths if not internal_folder(path)}

@@ -20,7 +20,8 @@ SYSTEM = (
     "/lib64",
     "/libx32",
     "/opt",
-    "/nix",
+    "/nix/store",
+    "/nix/var/nix/profiles",  # beside them lies the socket of the daemon
     "/home/linuxbrew/.linuxbrew",
 )
 

@@ -40,8 +40,18 @@ def standing_in(*folders: Path) -> Iterator[tuple[int, ...]]:
         yield tuple(descriptors)
 
 
+def leads_only_down(root: Path, path: bytes) -> bool:
+    """Tell whether a path in a tree goes through nothing but folders of it, and over no link."""
+    place = root
+    for name in os.fsdecode(path).split("/")[:-1]:
+        place /= name
+        if place.is_symlink() or not place.is_dir():
+            return False
+    return True
+
+
 def make_folders(root: Path, folders: Iterable[bytes]) -> None:
-    """Make ``root`` and folders in it; each comes with those that it is in."""
+    """Make ``root`` and folders in it; all that they are in have to be among them."""
     root.mkdir(parents=True, exist_ok=True)
     with standing_in(root) as (top,):
         for folder in sorted(folders):  # so that a folder comes before what is in it

@@ -30,6 +30,7 @@ from agentcanvas.sandbox.confine import (
     environment,
 )
 from agentcanvas.sandbox.confinements.seccomp import Sockets, filter_program
+from agentcanvas.sandbox.sockets import named_sockets
 from agentcanvas.sandbox.toolchains import SYSTEM, SYSTEM_FILES, toolchain_folders
 
 _INSIDE = Path("/sandbox")
@@ -116,6 +117,7 @@ class Bubblewrap:
             *("--tmpfs", "/dev/shm"),  # noqa: S108 -- its own
             *_mounts(view, places),
             *(_interpreter_mounts(view) if door else ()),
+            *_closed_sockets(view),
             # What holds the mounts together is memory, which nobody could see filling up.
             *("--remount-ro", "/dev", "--remount-ro", "/"),
             *("--chdir", str(cwd), "--seccomp", str(wires.calls)),
@@ -200,6 +202,18 @@ def _system() -> Iterable[str]:
             yield from ("--ro-bind-try", name, name)
     for name in _USERS:
         yield from ("--ro-bind", str(_PACKAGED / name), f"/etc/{name}")
+
+
+def _closed_sockets(view: View) -> Iterable[str]:
+    """Cover the sockets below what is shown: a read-only mount does not keep anybody out."""
+    programs = (*map(Path, SYSTEM), *toolchain_folders(view.workspace))
+    shown = [*(Bind(path, path) for path in programs), *view.read_only]
+    for socket in named_sockets():
+        for bind in shown:
+            source = bind.source.resolve()
+            if socket.is_relative_to(source):
+                place = bind.target / socket.relative_to(source)
+                yield from ("--ro-bind", os.devnull, str(place))
 
 
 def _mounts(view: View, places: Places) -> Iterable[str]:
