@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from agentcanvas.app.office import open_premises
 from agentcanvas.errors import IllegalTransition, NotFound, ValidationError
 from agentcanvas.hub.broker import Record
+from agentcanvas.hub.guard import Principal
+from agentcanvas.protocol.kinds import Kind
 from agentcanvas.protocol.person import PersonAnswer
 from agentcanvas.runs import events as e
 from agentcanvas.runs import history
@@ -50,6 +53,28 @@ async def test_what_an_agent_does_now_can_be_ended_and_the_run_says_so(
         state = await engine.state(run_id)
         assert state.tasks["task-1"].status is TaskStatus.FAILED
         assert (root / "greeting.txt").read_text() == "hello\n"
+
+
+@pytest.mark.req("U4")
+async def test_what_an_agent_that_is_away_has_not_begun_is_not_begun_when_it_comes(
+    root: Path,
+) -> None:
+    """Else it would read the word to stop first, and then begin what is to be stopped."""
+    away = "version: 0.2\nagents:\n  - {id: coder, role: worker, runtime: {kind: remote}}\n"
+    pattern = "interactions:\n  - {id: work, patternId: manager_worker, roles: {worker: [coder]}}\n"
+    async with open_premises(root) as premises:
+        await premises.hub.hub.greet(Principal("coder"))
+        run_id = await premises.engine.start(order(away + pattern))
+        await until(premises.engine, run_id, e.TurnStarted)
+        waiting = await premises.hub.broker.waiting("coder")
+        assert [envelope.kind for _, envelope in waiting] == [Kind.TASK_ASSIGN]
+        assert await premises.engine.stop_work(run_id, agent="coder")
+        await until(premises.engine, run_id, e.TurnEnded)
+        assert await premises.hub.broker.waiting("coder") == []
+        await premises.engine.stop(run_id)
+        events = [entry.event async for entry in premises.engine.events(run_id)]
+    (turn,) = [event.payload for event in events if isinstance(event, e.TurnEnded)]
+    assert "stopped by you" in turn.reason
 
 
 async def test_nobody_elses_work_is_ended(root: Path) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 
+import anyio
 import msgspec
 from msgspec import UNSET
 
@@ -35,11 +37,16 @@ from agentcanvas.runs.turn_events import TurnEvents, usage_told
 from agentcanvas.runs.turn_mail import TurnMail, outcome_of, speaker_of
 
 
-class _UnderWay(msgspec.Struct):
-    """A turn that somebody is at."""
+@dataclass
+class _UnderWay:
+    """A turn that somebody is at, or will be."""
 
     spec: TurnSpec
     wait: Wait
+    heard: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    """Listening for its answer."""
+    withdrawn: str = ""
+    """Why nobody will begin it."""
 
 
 class Turns:
@@ -118,13 +125,17 @@ class Turns:
     ) -> tuple[str, ...]:
         """Tell whoever does it to end an agent's turns, or a task's; gives the ids of the turns."""
         chosen = [
-            each.spec
+            each
             for each in self._under_way.values()
             if agent in (None, each.spec.to) and task_id in (None, each.wait.who)
         ]
-        for spec in chosen:
-            await self._tell_to_end(spec, reason)
-        return tuple(spec.key for spec in chosen)
+        for each in chosen:
+            if await self._take_back([self._attempts[each.spec.key].message_id]):
+                each.withdrawn = reason
+                each.heard.cancel()
+            else:
+                await self._tell_to_end(each.spec, reason)
+        return tuple(each.spec.key for each in chosen)
 
     async def give_up(self, step: str, reason: str) -> None:
         """Wait no longer for the turns of a step, and let nobody go on with them in vain."""
@@ -146,13 +157,19 @@ class Turns:
         """
         await self._take_back(list(self._cut_off))
 
-    async def _take_back(self, messages: Sequence[str]) -> None:
-        """Have nobody begin what lies in a mailbox; what ends it would be read before it."""
-        if messages:
-            run_id, engine = self._logbook.run_id, self._engine.id
+    async def _take_back(self, messages: Sequence[str]) -> bool:
+        """Have nobody begin what lies in a mailbox; what ends it would be read before it.
+
+        Tells whether all of it was still there.
+        """
+        if not messages:
+            return True
+        run_id, engine = self._logbook.run_id, self._engine.id
+        return all(
             await self._logbook.transact(
                 lambda unit: [unit.withdraw(run_id, engine, message) for message in messages]
             )
+        )
 
     async def take(self, spec: TurnSpec, *also: e.RunEvent) -> TurnOutcome:
         """Have a turn done, now or in an earlier life; ``also`` is recorded when it begins."""
@@ -195,10 +212,15 @@ class Turns:
         ) as conversation:
             if begins:
                 await self._begin(spec, sent, attempt, envelope, also)
+            under_way = self._under_way.get(spec.key) or _UnderWay(spec, self._wait_for(spec))
+            delivery: Delivery | None = None
             try:
-                delivery = await self._final(conversation, spec)
+                with under_way.heard:
+                    delivery = await self._final(conversation, spec)
             except DeadlineExceeded as late:
                 return self._end(spec, _too_late(str(late)), None)
+            if delivery is None:
+                return self._end(spec, _called_off(under_way.withdrawn), None)
         elapsed = round((self._clock.monotonic() - started) * 1000)
         return self._end(spec, outcome_of(delivery.envelope, elapsed), delivery)
 
@@ -214,10 +236,12 @@ class Turns:
         begun = self._events.started(sent, attempt)
         events = [*also, begun] if attempt.number == 1 else [begun]
         self._attempts[spec.key] = attempt
-        since, who = self._clock.monotonic(), spec.task_id or spec.key
-        wait = Wait(who=who, on=On.AGENT, names=(spec.to,), since=since)
-        self._under_way[spec.key] = _UnderWay(spec, wait)
+        self._under_way[spec.key] = _UnderWay(spec, self._wait_for(spec))
         await self._logbook.record(Record(events=self._logbook.rows(*events), post=post))
+
+    def _wait_for(self, spec: TurnSpec) -> Wait:
+        since, who = self._clock.monotonic(), spec.task_id or spec.key
+        return Wait(who=who, on=On.AGENT, names=(spec.to,), since=since)
 
     async def _final(self, conversation: Conversation, spec: TurnSpec) -> Delivery:
         """The last word; what is said on the way is put on record."""
@@ -319,3 +343,7 @@ def _too_late(reason: str) -> TurnOutcome:
     return TurnOutcome(
         report=Report(timed_out=True), ok=False, reason=reason, failure=FailureClass.TIMEOUT
     )
+
+
+def _called_off(reason: str) -> TurnOutcome:
+    return TurnOutcome(report=Report(), ok=False, reason=reason, failure=FailureClass.CANCELLED)
