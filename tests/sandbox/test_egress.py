@@ -235,7 +235,13 @@ async def test_an_address_in_disguise_is_no_name(authority: Authority, spelled: 
         "::ffff:127.0.0.1",
         "::ffff:10.0.0.1",
         "64:ff9b::7f00:1",
+        "64:ff9b:1::7f00:1",
         "2002:7f00:1::",
+        "fec0::1",
+        "::7f00:1",
+        "::10.0.0.1",
+        "::ffff:0:127.0.0.1",
+        "5f00::1",
         "nonsense",
     ],
 )
@@ -254,6 +260,7 @@ def test_public_addresses_are_allowed_and_private_ones_when_named() -> None:
     assert is_allowed("93.184.216.34", anywhere)
     assert is_allowed("2606:2800:220:1::1", anywhere)
     assert is_allowed("::ffff:93.184.216.34", anywhere)
+    assert is_allowed("64:ff9b::93.184.216.34", anywhere)
     assert is_allowed("10.9.8.7", inside)
     assert not is_allowed("192.168.0.1", inside)
 

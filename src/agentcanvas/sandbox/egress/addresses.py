@@ -19,6 +19,9 @@ Resolve = Callable[[str, int], Awaitable[list[str]]]
 # Public by their numbers, but answered by the machine that one's own runs on.
 _METADATA = frozenset({IPv4Address("168.63.129.16")})
 _TRANSLATED = ip_network("64:ff9b::/96")
+# All that is handed out to the public; what is outside leads to a neighbour, or by another name to
+# an IPv4 address.
+_HANDED_OUT = ip_network("2000::/3")
 
 
 async def resolve(name: str, port: int) -> list[str]:
@@ -71,6 +74,9 @@ def _meanings(address: IPv4Address | IPv6Address) -> Iterator[IPv4Address | IPv6
 
 
 def _is_public(address: IPv4Address | IPv6Address) -> bool:
-    if isinstance(address, IPv6Address) and address.ipv4_mapped:
-        return True  # judged by what it carries
+    if isinstance(address, IPv6Address):
+        if address.ipv4_mapped or address in _TRANSLATED:
+            return True  # judged by what it carries
+        if address not in _HANDED_OUT:
+            return False
     return address.is_global and not address.is_multicast and address not in _METADATA
