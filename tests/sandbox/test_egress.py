@@ -420,6 +420,15 @@ async def test_a_path_does_not_lead_out_of_the_models_own(authority: Authority, 
         assert s.reached == 0
 
 
+@pytest.mark.parametrize("path", ["/model/m", "/model/m/v1", "/hub", "/hub/x", "/"])
+async def test_no_tunnel_leads_to_a_model_or_the_hub(authority: Authority, path: str) -> None:
+    async with scene(authority) as s:
+        shown = f"x-api-key: {s.door.token}\r\n{s.pass_}"
+        assert status(await s.say(f"CONNECT {path} HTTP/1.1\r\n{shown}\r\n".encode())) == 400
+        assert s.reached == 0
+        assert [request.allowed for request in s.told] == [False]
+
+
 @pytest.mark.parametrize("path", ["/", "/model", "/model/", "/model/other/v1", "/nothing", "/hubx"])
 async def test_a_path_that_stands_for_nothing_is_not_found(authority: Authority, path: str) -> None:
     async with scene(authority) as s:

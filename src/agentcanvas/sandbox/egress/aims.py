@@ -46,7 +46,7 @@ class Guide:
 
     def aim(self, head: RequestHead, name_it: Name) -> Aim:
         """Judge a request; ``name_it`` is told where it wants to go before that is judged."""
-        if head.target.startswith("/"):
+        if head.target.startswith("/") and head.method != "CONNECT":
             return self._aim_at_endpoint(head, name_it)
         name, port, path = _target(head)
         name_it(name, port)
