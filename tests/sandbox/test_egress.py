@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
+import resource
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -29,6 +31,7 @@ from agentcanvas.sandbox.confinements.seatbelt import profile
 from agentcanvas.sandbox.confinements.unconfined import Unconfined
 from agentcanvas.sandbox.egress.addresses import allowed_addresses, is_allowed
 from agentcanvas.sandbox.egress.bodies import END_OF_CHUNKS, chunk, pieces
+from agentcanvas.sandbox.egress.flow import Allowance, Meter, tunnel
 from agentcanvas.sandbox.egress.heads import Chunked, parse_answer, parse_request
 from agentcanvas.sandbox.egress.limits import EgressLimits
 from agentcanvas.sandbox.egress.log import Request
@@ -559,6 +562,57 @@ async def test_a_tunnel_in_which_one_side_has_ended_does_not_stay(authority: Aut
         writer.close()
 
 
+async def test_one_side_of_a_tunnel_that_cannot_half_close_is_not_asked_to(
+    authority: Authority,
+) -> None:
+    limits = bounded(half_open_s=0.2)
+    async with running(authority.server()) as secure:
+        ours, theirs = socket.socketpair()
+        inside = await asyncio.open_connection(sock=ours)
+        outside = await asyncio.open_connection(
+            "127.0.0.1", secure.port, ssl=authority.client(), server_hostname=NAME
+        )
+        theirs.shutdown(socket.SHUT_WR)
+        with anyio.fail_after(30):
+            await tunnel(inside, outside, Meter(Allowance(limits)), limits)
+        outside[1].close()
+        inside[1].close()
+        theirs.close()
+
+
+async def test_a_door_out_of_descriptors_opens_again(authority: Authority) -> None:
+    async with scene(authority) as s:
+        where = ("127.0.0.1", s.door.listen())
+        client = socket.socket()
+        client.setblocking(False)  # noqa: FBT003 -- its signature
+        with no_more_descriptors():
+            await asyncio.get_running_loop().sock_connect(client, where)
+            with anyio.fail_after(30):
+                while not s.told:
+                    await anyio.lowlevel.checkpoint()
+        assert "Too many open files" in s.told[0].reason
+        reader, writer = await asyncio.open_connection(sock=client)
+        writer.write(b"GET /nothing HTTP/1.1\r\nConnection: close\r\n\r\n")
+        with anyio.fail_after(30):
+            assert status(await reader.read()) == 404
+        writer.close()
+        assert [request.status for request in s.told] == [0, 404], "it is said once"
+
+
+@contextmanager
+def no_more_descriptors() -> Iterator[None]:
+    """Let nothing more be opened in this process, until the block ends."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with ExitStack() as held:
+        highest = max(map(int, os.listdir("/dev/fd")))  # noqa: PTH208 -- names only
+        resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1, hard))
+        held.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        with suppress(OSError):
+            while True:
+                held.callback(os.close, os.dup(0))
+        yield
+
+
 async def test_closing_the_door_ends_everything(authority: Authority) -> None:
     async with scene(authority) as s:
         port = s.door.listen()
@@ -587,7 +641,17 @@ REQUEST_LIKE = st.lists(
         [
             *(b"GET", b"CONNECT", b" ", b"/", b"http://a.test/", b"a.test:443", b"HTTP/1.1"),
             *(b"\r\n", b"\n", b"\r", b"\0", b":", b"host", b"Content-Length", b"HTTP/1.0"),
-            *(b"Transfer-Encoding", b"chunked", b"-1", b"5", b"9" * 20, b"\t", b"\xff", b"x" * 300),
+            *(
+                b"Proxy-Authorization: Basic ",
+                b"Transfer-Encoding",
+                b"chunked",
+                b"-1",
+                b"5",
+                b"9" * 20,
+                b"\t",
+                b"\xff",
+                b"x" * 300,
+            ),
         ]
     ),
     max_size=40,
@@ -635,6 +699,36 @@ def test_a_head_that_two_readers_could_read_differently_is_refused(head: str) ->
 def test_a_first_line_of_another_kind_is_refused(line: str) -> None:
     with pytest.raises(EgressRefused):
         parse_request(line.encode())
+
+
+@pytest.mark.parametrize("shown", [b"\xff", b"\xc3\xa9", b"YQ==\xff", b"=", b"", b"\xff" * 9000])
+async def test_a_token_of_any_bytes_is_no_token_and_leaves_the_door_open(
+    authority: Authority, shown: bytes
+) -> None:
+    async with scene(authority) as s:
+        head = f"CONNECT {NAME}:{s.secure.port} HTTP/1.1\r\nProxy-Authorization: Basic ".encode()
+        assert status(await s.say(head + shown + b"\r\n\r\n")) == 407
+        assert status(await s.get(f"http://plain.test:{s.plain.port}/", s.pass_)) == 200
+
+
+async def test_a_defect_ends_its_connection_alone_and_is_told(authority: Authority) -> None:
+    async def broken(name: str, port: int) -> list[str]:
+        if name == "a.test":
+            raise RuntimeError("of which the key might be a part")
+        return ["10.0.0.1"]
+
+    rules, told = Rules(hosts=(Host(name="a.test"), Host(name="b.test"))), list[Request]()
+    async with open_egress(rules, told.append, resolve=broken) as door:
+        s = Scene(door, Upstream(), Upstream(), authority, told)
+        answer = await s.get("http://a.test/", s.pass_)
+        assert status(answer) == 500
+        assert status(await s.get("http://b.test/", s.pass_)) == 403
+    assert [(request.host, request.status) for request in told] == [
+        ("a.test", 500),
+        ("b.test", 403),
+    ]
+    assert "RuntimeError at test_egress.py:" in told[0].reason
+    assert "key" not in told[0].reason + answer.decode()
 
 
 @settings(max_examples=30)

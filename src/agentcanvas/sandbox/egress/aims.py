@@ -6,7 +6,6 @@ Pure: nothing is resolved or connected here.
 from __future__ import annotations
 
 import base64
-import binascii
 import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -63,7 +62,7 @@ class Guide:
             return False
         try:
             _, _, password = base64.b64decode(said, validate=True).partition(b":")
-        except binascii.Error:
+        except ValueError:  # also of a header that is not ASCII
             return False
         return hmac.compare_digest(password, self.token.encode())
 

@@ -24,7 +24,7 @@ from agentcanvas.sandbox.egress.heads import (
     written,
 )
 from agentcanvas.sandbox.egress.limits import EgressLimits
-from agentcanvas.sandbox.egress.log import Tell, Telling
+from agentcanvas.sandbox.egress.log import Tell, Telling, defect_of
 from agentcanvas.sandbox.egress.masking import Mask
 
 _TROUBLE = (OSError, EOFError, asyncio.LimitOverrunError, TimeoutError)
@@ -89,6 +89,12 @@ class Exchange:
             told.refuse(broken)
             if not told.has_begun:
                 await self._answer(broken)
+            return False
+        except Exception as error:  # noqa: BLE001 -- of this request alone, whatever it is
+            defect = defect_of(error)
+            told.refuse(defect)
+            if not told.has_begun:
+                await self._answer(defect)
             return False
         finally:
             told.close()

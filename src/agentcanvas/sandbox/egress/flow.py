@@ -86,7 +86,8 @@ async def tunnel(inside: Stream, outside: Stream, meter: Meter, limits: EgressLi
                 count(len(data))
                 target[1].write(data)
                 await target[1].drain()
-            target[1].write_eof()
+            if target[1].can_write_eof():  # TLS has no half of an end
+                target[1].write_eof()
             meter.give_up(scope, limits.half_open_s)
         except (OSError, EgressRefused) as error:
             trouble = error

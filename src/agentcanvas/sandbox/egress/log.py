@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
+from pathlib import Path
 
 import anyio
 import msgspec
@@ -29,6 +31,13 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Tell = Callable[[Request], None]
+
+
+def defect_of(error: Exception) -> EgressRefused:
+    """Say where something went wrong that should not; its own words could hold a secret."""
+    *_, last = traceback.extract_tb(error.__traceback__)
+    where = f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}"
+    return EgressRefused(f"The proxy failed at this, which is a defect of it: {where}", status=500)
 
 
 class Telling:

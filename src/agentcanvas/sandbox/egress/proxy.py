@@ -23,10 +23,11 @@ from agentcanvas.sandbox.egress.aims import Guide
 from agentcanvas.sandbox.egress.exchange import Exchange, Terms
 from agentcanvas.sandbox.egress.flow import Allowance
 from agentcanvas.sandbox.egress.limits import EgressLimits
-from agentcanvas.sandbox.egress.log import Request, Tell
+from agentcanvas.sandbox.egress.log import Request, Tell, defect_of
 from agentcanvas.sandbox.egress.rules import Rules
 
 _BACKLOG = 128
+_PAUSE_S = 0.2
 
 
 class Egress:
@@ -65,19 +66,33 @@ class Egress:
         return f"{places.proxy}/hub"
 
     async def _accept(self, listener: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
         with closing(listener):
             while True:
-                client, _ = await loop.sock_accept(listener)
+                client = await self._next(listener)
                 if self._open >= self._terms.limits.connections:
                     client.close()
-                    reason = "There are too many connections at one time"
-                    self._terms.tell(
-                        Request(method="", host="", port=0, allowed=False, reason=reason)
-                    )
+                    self._tell("There are too many connections at one time")
                     continue
                 self._open += 1
                 self._tasks.start_soon(self._serve, client)
+
+    async def _next(self, listener: socket.socket) -> socket.socket:
+        """Take the next connection; while there are no descriptors for it, it waits outside."""
+        is_told = False
+        while True:
+            try:
+                client, _ = await asyncio.get_running_loop().sock_accept(listener)
+            except OSError as error:
+                if not is_told:
+                    self._tell(f"A connection has to wait: {error.strerror or error}")
+                is_told = True
+                await anyio.sleep(_PAUSE_S)
+            else:
+                return client
+
+    def _tell(self, reason: str) -> None:
+        """Tell what is about no request."""
+        self._terms.tell(Request(method="", host="", port=0, allowed=False, reason=reason))
 
     async def _serve(self, client: socket.socket) -> None:
         try:
@@ -90,6 +105,9 @@ class Egress:
                 stream[1].close()
         except OSError:
             client.close()
+        except Exception as error:  # noqa: BLE001 -- what ends a connection must not end the door
+            client.close()
+            self._tell(str(defect_of(error)))
         finally:
             self._open -= 1
 
