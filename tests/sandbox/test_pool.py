@@ -68,6 +68,8 @@ async def test_the_next_run_gets_the_trees_and_not_one_byte_of_what_was_done_in_
     vandalise(sandbox.work_dir)
     (sandbox.work_dir / "src").chmod(0o2555)
     write(sandbox.paths.home_dir, {".history": "secret"})
+    sandbox.paths.sessions_dir.mkdir()
+    write(sandbox.paths.sessions_dir, {"s1.json": "secret"})
     assert await retire_sandbox(sandbox)
     later = await take_generation(workspace, NEXT, previous=base)
     again = await prepare_sandbox(later, "writer")
@@ -78,6 +80,7 @@ async def test_the_next_run_gets_the_trees_and_not_one_byte_of_what_was_done_in_
     names = {".gitignore", "README.md", "src", "tool.sh"}
     assert {path.name for path in again.work_dir.iterdir()} == names
     assert list(again.paths.home_dir.iterdir()) == []
+    assert not sandbox.paths.sessions_dir.exists()
     assert (again.work_dir / "src").stat().st_mode & 0o7700 == 0o700
     assert (await make_patch(again)).changes == ()
     assert await open_sandbox(workspace, NEXT, "writer") == again

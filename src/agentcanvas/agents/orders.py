@@ -48,6 +48,7 @@ def turn_of(member: Member, order: Order, packet: Packet, place: Place | None) -
         attempt=order.attempt,
         form=form,
         place=place.view if place else None,
+        sessions=place.sessions if place else None,
         env=member.env,
         timeout_s=_patient(member.timeout_s, order),
         silent_s=_patient(member.silent_s, order),

@@ -30,9 +30,13 @@ from agentcanvas.sandbox.views import reader_view, worker_view
 
 
 class Place(Struct, frozen=True):
-    """What a turn's processes see; ``sandbox`` is there when it may change files."""
+    """What a turn's processes see; ``sandbox`` is there when it may change files.
+
+    ``sessions`` is a folder that they do not see, for what the host keeps of their sessions.
+    """
 
     view: View
+    sessions: Path
     sandbox: Sandbox | None = None
 
 
@@ -48,14 +52,16 @@ async def place_for(
     base = await load_generation(workspace, order.run_id, order.generation)
     if order.access is Access.READ:
         provided = await provide_reading(base, confinement)
-        return Place(reader_view(base, agent_id, read_only=provided.binds))
+        view = reader_view(base, agent_id, read_only=provided.binds)
+        paths = get_sandbox_paths(workspace, order.run_id, agent_id)
+        return Place(view, paths.sessions_dir)
     sandbox = await _sandbox_for(order, agent_id, base)
     if not order.revision:
         await _put_in(sandbox, order.on)
     provided = await provide(base, sandbox.work_dir, confinement)
     view = worker_view(sandbox, read_only=provided.binds)
     await make_private_git(base, view.tree, confinement.places(view).objects)
-    return Place(view, sandbox)
+    return Place(view, sandbox.paths.sessions_dir, sandbox)
 
 
 async def _sandbox_for(order: Order, agent_id: str, base: Generation) -> Sandbox:

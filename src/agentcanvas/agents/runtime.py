@@ -50,7 +50,8 @@ class Turn(Struct, frozen=True, kw_only=True):
     are the engine's, so that they are the same after a resume.
 
     ``place`` is what its processes see: work/, or a read-only view of the workspace (D8), with its
-    private HOME and TMPDIR; None for a turn without files. ``env`` names the variables it gets.
+    private HOME and TMPDIR; None for a turn without files. ``sessions`` is a folder that they do
+    not see, for what a runtime keeps to go on with. ``env`` names the variables it gets.
     ``out`` is what they reach of the network, open for as long as the turn lasts.
     Both time limits are in seconds; None is no limit.
     """
@@ -67,6 +68,7 @@ class Turn(Struct, frozen=True, kw_only=True):
     form: AnswerForm | None = None
     images: tuple[Image, ...] = ()
     place: View | None = None
+    sessions: Path | None = None
     env: tuple[str, ...] = ()
     out: OpenWay = CLOSED
     timeout_s: float | None = None

@@ -129,6 +129,11 @@ class SandboxPaths:
         return self.root / "tmp"
 
     @property
+    def sessions_dir(self) -> Path:
+        """What the host keeps of sessions; the agent's process can neither read nor write here."""
+        return self.root / "sessions"
+
+    @property
     def record(self) -> Path:
         """What ``prepare`` noted down; written last, so that a half-made sandbox has none."""
         return self.root / "sandbox.msgpack"

@@ -115,7 +115,8 @@ async def discard_sandbox(paths: SandboxPaths) -> None:
 
 def parts_of(paths: SandboxPaths) -> tuple[Path, ...]:
     """List what a sandbox is made of, without proposal/; the record, which makes it one, first."""
-    return (paths.record, paths.work_dir, paths.input_dir, paths.tmp_dir, paths.home_dir)
+    folders = (paths.work_dir, paths.input_dir, paths.tmp_dir, paths.home_dir, paths.sessions_dir)
+    return (paths.record, *folders)
 
 
 async def retire_sandbox(sandbox: Sandbox) -> bool:

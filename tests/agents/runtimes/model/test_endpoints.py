@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -96,7 +97,12 @@ def runtime(strongest: Confinement, clock: VirtualClock) -> Runs:
 async def ask(
     runtime: ModelRuntime, events: Events, place: View | None = None, **more: Any
 ) -> TurnResult:
-    return await runtime.run(turn(place=place, **more), events)
+    return await runtime.run(turn(place=place, sessions=beside(place), **more), events)
+
+
+def beside(place: View | None) -> Path | None:
+    """Where sessions are kept: beside what the agent's processes see."""
+    return None if place is None else place.home.parent / "sessions"
 
 
 async def test_a_model_answers_and_its_tokens_are_counted(
@@ -151,7 +157,13 @@ async def test_a_revision_goes_on_with_the_same_conversation(
 ) -> None:
     async with serving(says(api, "one"), says(api, "two")) as endpoint:
         first = await ask(runtime(endpoint, api), events, place, prompt="Begin.")
-        again = turn(place=place, prompt="Go on.", session_id=first.session_id, revision=1)
+        again = turn(
+            place=place,
+            sessions=beside(place),
+            prompt="Go on.",
+            session_id=first.session_id,
+            revision=1,
+        )
         second = await runtime(endpoint, api).run(again, events)
     assert second.session_id == first.session_id
     said = str(endpoint.asked[1].body)
@@ -164,13 +176,53 @@ async def test_a_conversation_that_is_damaged_begins_anew(
 ) -> None:
     async with serving(says(api, "one"), says(api, "two")) as endpoint:
         first = await ask(runtime(endpoint, api), events, place, prompt="Begin.")
-        (kept,) = (place.home / ".agentcanvas-model").iterdir()
+        (kept,) = (place.home.parent / "sessions").iterdir()
         kept.write_text(damage)
         again = await ask(
             runtime(endpoint, api), events, place, prompt="Go on.", session_id=first.session_id
         )
     assert again.text == "two"
     assert "Begin." not in str(endpoint.asked[1].body)
+
+
+@pytest.mark.req("S2", "D18")
+async def test_no_link_that_an_agent_plants_leads_its_conversation_to_a_file_of_the_user(
+    runtime: Runs, events: Events, place: View, tmp_path: Path
+) -> None:
+    of_the_user = tmp_path / "of-the-user"
+    of_the_user.mkdir()
+    (of_the_user / "kept.txt").write_text("mine")
+    plants = (
+        f"mkdir -p $HOME/.agentcanvas-model && cd $HOME/.agentcanvas-model && "
+        f"ln -s {of_the_user}/kept.txt s1.new && ln -s {of_the_user}/kept.txt s1.json && "
+        f"ln -s {of_the_user} $HOME/sessions"
+    )
+    tries = (wants(Api.CHAT, "run", command=plants), wants(Api.CHAT, "run", command="true"))
+    async with serving(*tries, says(Api.CHAT, "done")) as endpoint:
+        result = await ask(runtime(endpoint, Api.CHAT), events, place, session_id="s1")
+    assert result.outcome is Outcome.OK
+    assert [done.failed for done in events.of(ToolResultEvent)] == [False, False]
+    assert [path.name for path in of_the_user.iterdir()] == ["kept.txt"]
+    assert (of_the_user / "kept.txt").read_text() == "mine"
+
+
+@pytest.mark.req("S2", "D18")
+async def test_an_agent_neither_reads_nor_changes_what_is_kept_of_its_conversation(
+    runtime: Runs, events: Events, place: View
+) -> None:
+    kept = place.home.parent / "sessions" / "s1.json"
+    tries = [
+        wants(Api.CHAT, "run", command=command)
+        for command in ("true", f"cat {kept}", f"echo forged > {kept}", f"rm -rf {kept.parent}")
+    ]
+    async with serving(*tries, says(Api.CHAT, "done")) as endpoint:
+        await ask(runtime(endpoint, Api.CHAT), events, place, session_id="s1", prompt="Begin.")
+    read, changed, removed = events.of(ToolResultEvent)[1:]
+    assert "Begin." not in read.output
+    assert read.failed
+    assert changed.failed
+    assert kept.is_file(), removed.output
+    assert b"Begin." in kept.read_bytes()
 
 
 async def test_an_image_is_shown(api: Api, runtime: Runs, events: Events, place: View) -> None:

