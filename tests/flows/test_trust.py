@@ -17,6 +17,8 @@ from agentcanvas.flows.trust import (
     read_trust,
     write_trust,
 )
+from agentcanvas.sandbox.trees import remove_path
+from tests.sandbox.digging import dig
 
 pytestmark = pytest.mark.req("D43")
 
@@ -115,6 +117,16 @@ def test_a_linked_folder_cannot_be_trusted(workspace: Path, tmp_path: Path) -> N
     (workspace / ".agentcanvas/hooks").rmdir()
     (workspace / ".agentcanvas/hooks").symlink_to(tmp_path / "theirs")
     assert decide(fingerprint(workspace), None).state is TrustState.UNFIT
+
+
+def test_folders_deeper_than_calls_can_go_are_looked_through(tmp_path: Path) -> None:
+    folder = tmp_path / ".agentcanvas" / "skills"
+    folder.mkdir(parents=True)
+    dig(folder, 1200)
+    try:
+        assert len(fingerprint(tmp_path).files) == 1200
+    finally:
+        remove_path(folder)  # pytest could not
 
 
 def test_two_sets_of_files_never_share_a_digest() -> None:

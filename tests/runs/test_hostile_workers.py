@@ -24,7 +24,17 @@ from agentcanvas.runs import events as e
 from agentcanvas.runs.state import TaskStatus
 from agentcanvas.sandbox.process import Limits
 from agentcanvas.sandbox.process_tree import marked
-from tests.chaos.driving import BY_ITSELF, PYTHON, command, flow, order, payloads, rests, writing
+from tests.chaos.driving import (
+    BY_ITSELF,
+    PYTHON,
+    command,
+    flow,
+    order,
+    payloads,
+    rests,
+    tree_of,
+    writing,
+)
 from tests.hub.helpers import message
 from tests.runs.workspaces import engine_on, repository
 
@@ -148,6 +158,56 @@ def doors() -> Iterator[dict[str, socket.socket]]:
         for each in (tcp, udp):
             each.settimeout(0)
         yield {"tcp": tcp, "udp": udp}
+
+
+DIG = """
+import os
+os.makedirs("bad", exist_ok=True)
+os.chdir("bad")
+for _ in range(1200):
+    os.makedirs("d", exist_ok=True)
+    os.chdir("d")
+for name in (".gitignore", "file"):
+    open(name, "w").write("x")
+"""
+
+
+async def test_files_deeper_than_calls_can_go_come_back_with_the_reason(root: Path) -> None:
+    """Two rounds: what was handed in is compared, kept for the next round, and brought back."""
+    (root / "dig.py").write_text(DIG)
+    statuses, _, _ = await suffer(root, "python3 dig.py")
+    assert statuses == {"bad": TaskStatus.REJECTED, "good": TaskStatus.APPLIED}
+
+
+async def test_a_check_that_digs_is_contained_and_the_run_goes_on(root: Path) -> None:
+    """The check runs the code of the worker."""
+    (root / "dig.py").write_text(DIG)
+    text = flow(
+        {"bad": PYTHON, "good": PYTHON},
+        tasks=TASKS,
+        checks=[{"name": "tests", "command": "test ! -f bad/code || python3 dig.py"}],
+        review=BY_ITSELF,
+    )
+    functions = {"bad": in_folder("bad/code"), "good": writing("good.txt", "good\n")}
+    async with engine_on(root, functions=functions) as engine:
+        run_id = await engine.start(order(text))
+        await rests(engine, run_id)
+        state = await engine.state(run_id)
+    assert {task.status for task in state.tasks.values()} == {TaskStatus.APPLIED}
+    left = (root / ".agentcanvas" / "sandboxes" / run_id).glob(".evidence-*")
+    assert list(left) == []
+
+
+def in_folder(name: str) -> Any:
+    """A function that makes the folder of a file, too."""
+
+    def write(turn: Turn) -> str:
+        path = tree_of(turn) / name
+        path.parent.mkdir()
+        path.write_text("code\n")
+        return f"I wrote {name}."
+
+    return write
 
 
 SNOOP = """

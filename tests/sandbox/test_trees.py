@@ -13,6 +13,7 @@ from agentcanvas.sandbox.manifest import scan
 from agentcanvas.sandbox.stamp import stamp_of
 from agentcanvas.sandbox.trees import make_folders, remove_path
 from tests.sandbox.conftest import tree_of, write
+from tests.sandbox.ordinary_user import as_ordinary_user
 
 pytestmark = pytest.mark.req("S1")
 
@@ -97,3 +98,20 @@ def test_removal_takes_closed_folders_and_leaves_what_links_lead_to(tmp_path: Pa
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     remove_path(tmp_path / "link")
     assert set(scan(tmp_path)) == {b"elsewhere/kept"}
+
+
+CLOSED = """
+import sys
+from pathlib import Path
+from agentcanvas.sandbox.trees import remove_path
+remove_path(Path(sys.argv[1]))
+"""
+
+
+def test_folders_closed_inside_closed_ones_are_removed(tmp_path: Path) -> None:
+    write(tmp_path, {"parent/tree/a/b/c/file": "x", "parent/kept": "k"})
+    for folder in ("parent/tree/a/b/c", "parent/tree/a/b", "parent/tree/a", "parent/tree"):
+        (tmp_path / folder).chmod(0)
+    (tmp_path / "parent").chmod(0o500)
+    as_ordinary_user(CLOSED, str(tmp_path / "parent/tree"))
+    assert set(scan(tmp_path)) == {b"parent/kept"}

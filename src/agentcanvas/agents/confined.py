@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import signal
-import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -26,6 +25,7 @@ from agentcanvas.protocol.records import ErrorEvent, FailureClass
 from agentcanvas.protocol.secret_values import is_hidden
 from agentcanvas.sandbox.confine import Command, Confinement, View
 from agentcanvas.sandbox.process import Cause, Ending, Limits, Line, start_confined
+from agentcanvas.sandbox.trees import passing_folder
 
 NOT_FOUND = 127
 _KILLED_BY = 128
@@ -54,8 +54,8 @@ async def place_of(turn: Turn) -> AsyncIterator[View]:
             )
         yield turn.out.through(turn.place)
         return
-    with tempfile.TemporaryDirectory(prefix="agentcanvas-") as name:
-        yield turn.out.through(_empty_place(Path(name)))
+    with passing_folder("agentcanvas-") as folder:
+        yield turn.out.through(_empty_place(folder))
 
 
 def _empty_place(folder: Path) -> View:

@@ -20,7 +20,7 @@ from agentcanvas.sandbox.changes import Change, Status
 from agentcanvas.sandbox.diff import make_patch
 from agentcanvas.sandbox.paths import SandboxPaths
 from agentcanvas.sandbox.prepare import Sandbox
-from agentcanvas.sandbox.trees import remove_path
+from agentcanvas.sandbox.trees import make_parents, remove_path
 
 _RECORD = "start.msgpack"
 
@@ -103,5 +103,5 @@ def _copy(source: Path, target: Path, path: bytes) -> None:
     name = os.fsdecode(path)
     place = target / name
     remove_path(place)  # a link in its place must not be followed
-    place.parent.mkdir(parents=True, exist_ok=True)
+    make_parents(place)
     shutil.copy2(source / name, place, follow_symlinks=False)

@@ -26,6 +26,7 @@ from agentcanvas.errors import FlowError, ResourceError, ValidationError
 from agentcanvas.flows.load import FLOWS, find_flow, load_flow
 from agentcanvas.runs.office import RunOrder
 from agentcanvas.sandbox.git import BLIND
+from agentcanvas.sandbox.trees import remove_path
 from agentcanvas.store.lock import OwnerLock, lock_file
 
 SOURCE: Final[Traversable] = files("agentcanvas.app") / "demo_files"
@@ -73,7 +74,7 @@ def make_folder(folder: Path, *, force: bool = False) -> Path:
         with ExitStack() as held:
             is_there = _may_be_replaced(folder, held, force=force)
             fresh = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-            held.callback(_remove, fresh)
+            held.callback(remove_path, fresh)
             new, old = fresh / "new", fresh / "old"
             _fill(new)
             if is_there:
@@ -257,13 +258,3 @@ def _recorded(root: Path) -> Record | None:
 
 def _write_record(root: Path, record: Record) -> None:
     (root / _RECORD).write_bytes(msgspec.json.format(msgspec.json.encode(record)) + b"\n")
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder, also what is read-only in it."""
-    for here, folders, _ in os.walk(folder):
-        for name in folders:
-            path = Path(here, name)
-            if not path.is_symlink():
-                path.chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)

@@ -145,20 +145,21 @@ def _candidates(workspace: Path, unfit: list[str]) -> Iterator[str]:
 
 
 def _walk(workspace: Path, folder: str, unfit: list[str]) -> Iterator[str]:
-    try:
-        entries = sorted(os.scandir(workspace / folder), key=lambda entry: entry.name)
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except OSError as wrong:
-        unfit.append(f"{folder} cannot be read ({wrong.strerror})")
-        return
-    for entry in entries:
-        path = f"{folder}/{entry.name}"
-        if entry.is_dir(follow_symlinks=False):
-            if entry.name not in _SKIPPED:
-                yield from _walk(workspace, path, unfit)
-        else:
-            yield path
+    waiting = [folder]
+    while waiting:
+        here = waiting.pop()
+        try:
+            entries = sorted(os.scandir(workspace / here), key=lambda entry: entry.name)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as wrong:
+            unfit.append(f"{here} cannot be read ({wrong.strerror})")
+            continue
+        for entry in entries:
+            if not entry.is_dir(follow_symlinks=False):
+                yield f"{here}/{entry.name}"
+            elif entry.name not in _SKIPPED:
+                waiting.append(f"{here}/{entry.name}")
 
 
 def _read(file: Path, path: str, unfit: list[str]) -> tuple[bytes, bool]:

@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from shutil import rmtree
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 
 from agentcanvas.clock import Clock
+from agentcanvas.errors import SandboxError
 from agentcanvas.proposals.apply import STATE_FOLDER, Landing
 from agentcanvas.proposals.checks import (
     Check,
@@ -31,12 +31,13 @@ from agentcanvas.proposals.detecting import PYTHON, choose_checks, detect
 from agentcanvas.proposals.policy import Policy
 from agentcanvas.sandbox.confine import Command, Confinement, View
 from agentcanvas.sandbox.dependencies import interpreter, interpreter_here
-from agentcanvas.sandbox.generation import Generation
+from agentcanvas.sandbox.generation import Generation, told
 from agentcanvas.sandbox.paths import run_folder
 from agentcanvas.sandbox.prepare import copy_generation
 from agentcanvas.sandbox.private_git import make_private_git
 from agentcanvas.sandbox.process import Cause, Limits, run_confined
 from agentcanvas.sandbox.provision import provide
+from agentcanvas.sandbox.trees import open_up, remove_path
 from agentcanvas.sandbox.views import copy_view
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class Examiner:
         before = await self.before(ground)
         async with self._copy(ground) as tree:
             await Landing(tree, policy=policy).apply("evidence", patch, base.tree)
-            await anyio.to_thread.run_sync(rmtree, tree / STATE_FOLDER)
+            await anyio.to_thread.run_sync(remove_path, tree / STATE_FOLDER)
             after = await self._run(checks, ground, tree)
         return compare(ground.name, checks, before, after, changed)
 
@@ -109,7 +110,13 @@ class Examiner:
         limits = {check.command: self._timeouts.get(check.name, CHECK_S) for check in checks}
 
         async def runner(command: str, tree: Path) -> CheckRun:
-            return await self._check(command, tree, base, limits[command])
+            try:
+                open_up(tree)  # an earlier check may have closed it
+                return await self._check(command, tree, base, limits[command])
+            except (OSError, RecursionError, SandboxError) as problem:
+                # Nor does what else it left there end the run: what was not run has not passed.
+                why = told(problem) if isinstance(problem, OSError) else str(problem)
+                return CheckRun(None, f"it could not be run: {why}")
 
         return await run_checks(checks, tree, runner)
 
@@ -158,20 +165,11 @@ class Examiner:
             await copy_generation(base, tree)
             yield tree
         finally:
-            with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(_remove, folder)
+            # What resists is taken away when the run is continued or cleaned up.
+            with anyio.CancelScope(shield=True), suppress(OSError):
+                await anyio.to_thread.run_sync(remove_path, folder)
 
 
 def checks_here(root: Path) -> tuple[Check, ...]:
     """What changes of a workspace are judged by where its flow names nothing."""
     return detect(root, interpreter_here(root) or PYTHON)
-
-
-def _remove(folder: Path) -> None:
-    """Remove a copy, also what a check has made read-only in it."""
-    for root, folders, _ in os.walk(folder):
-        for name in folders:
-            path = Path(root, name)
-            if not path.is_symlink():
-                path.chmod(0o700)
-    rmtree(folder, ignore_errors=True)

@@ -6,13 +6,12 @@ configuration of the user or of the agent take part. Whether a patch may land is
 ``agentcanvas.proposals``.
 """
 
-# ruff: noqa: PTH101, PTH103, PTH115, PTH120, PTH123 -- paths are bytes here; pathlib has only text
+# ruff: noqa: PTH101, PTH115, PTH123 -- paths are bytes here; pathlib has only text
 
 from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -23,6 +22,7 @@ import msgspec
 from agentcanvas.errors import SandboxError, Unpatchable
 from agentcanvas.sandbox import git
 from agentcanvas.sandbox.changes import Change, Side, Status, changes_between, git_mode
+from agentcanvas.sandbox.folders import folders_of
 from agentcanvas.sandbox.generation import told
 from agentcanvas.sandbox.limits import shown_bytes
 from agentcanvas.sandbox.manifest import Manifest, differing, is_patchable, scan
@@ -30,6 +30,7 @@ from agentcanvas.sandbox.notes import some_of
 from agentcanvas.sandbox.paths import shown
 from agentcanvas.sandbox.prepare import Sandbox
 from agentcanvas.sandbox.selection import HUGE
+from agentcanvas.sandbox.trees import make_folders, passing_folder
 
 LARGEST_FILE = HUGE
 """Git compares in memory; a sparse file of gigabytes would cost minutes and then fail."""
@@ -85,8 +86,8 @@ def _make_patch(sandbox: Sandbox) -> Patch:
     suspects = differing(sandbox.filled, now)
     special = {path for path in suspects if path in now and not is_patchable(now[path][0])}
     notes += [f"{shown(path)} is left out: neither a file nor a link" for path in sorted(special)]
-    with tempfile.TemporaryDirectory(prefix="diff-", dir=sandbox.paths.root) as folder:
-        scratch = _scratch_repository(Path(folder))
+    with passing_folder("diff-", sandbox.paths.root) as folder:
+        scratch = _scratch_repository(folder)
         ignored = _ignored(scratch, sandbox, suspects, now)
         if ignored:
             notes.append(f"{len(ignored)} new files are left out: ignored by a .gitignore")
@@ -215,11 +216,9 @@ def _ignored(
             f"{shown_bytes(_LARGEST_RULES)} are looked at; remove those that nobody needs"
         )
     tree = scratch.parent / "rules"
-    tree.mkdir()
+    make_folders(tree, folders_of(rules))
     for path in rules:
-        copy = os.fsencode(tree) + b"/" + path
-        os.makedirs(os.path.dirname(copy), exist_ok=True)
-        with open(copy, "wb") as file:
+        with open(os.fsencode(tree) + b"/" + path, "wb") as file:
             file.write(_content(os.fsencode(sandbox.work_dir) + b"/" + path))
     return git.ignored(added, git_dir=scratch, rules=tree)
 

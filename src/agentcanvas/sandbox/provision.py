@@ -215,13 +215,18 @@ def _is_cheap(each: Dependency, tree: Path) -> bool:
     """Count until it is too much."""
     files = size = 0
     most_bytes = CHEAP_BYTES if not shares_blocks(tree) else None
-    for root, _, names in os.walk(each.origin):
-        for name in names:
-            try:
-                size += Path(root, name).lstat().st_size
-            except OSError:
-                continue
-        files += len(names)
+    waiting = [str(each.origin)]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    else:
+                        size += entry.stat(follow_symlinks=False).st_size
+                        files += 1
+        except OSError:
+            continue  # gone meanwhile, or closed to us
         if files > CHEAP_FILES or (most_bytes is not None and size > most_bytes):
             return False
     return True

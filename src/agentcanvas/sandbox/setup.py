@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -39,7 +38,7 @@ from agentcanvas.sandbox.prepare import copy_generation
 from agentcanvas.sandbox.private_git import make_private_git
 from agentcanvas.sandbox.process import Cause, Limits, run_confined
 from agentcanvas.sandbox.provision import provide
-from agentcanvas.sandbox.trees import files_below, make_folders, remove_path
+from agentcanvas.sandbox.trees import files_below, make_folders, passing_folder, remove_path
 from agentcanvas.sandbox.views import copy_view
 
 LIMITS = Limits(deadline_s=1800)
@@ -187,8 +186,8 @@ def _ignored(tree: bytes, paths: list[bytes], now: Manifest, growing: Path) -> s
     asked = [path for path in paths if path not in by_name]
     if not asked or not rules:
         return by_name
-    with tempfile.TemporaryDirectory(prefix="rules-", dir=growing) as name:
-        scratch, copies = Path(name, "scratch.git"), Path(name, "tree")
+    with passing_folder("rules-", growing) as folder:
+        scratch, copies = folder / "scratch.git", folder / "tree"
         for part in ("objects", "refs"):
             (scratch / part).mkdir(parents=True)
         (scratch / "HEAD").write_text("ref: refs/heads/none\n")

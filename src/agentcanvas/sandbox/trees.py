@@ -4,18 +4,17 @@ What is done to one file says ``copying``. Which files, and what they are for, i
 matter.
 """
 
-# ruff: noqa: PTH101, PTH108, PTH112, PTH114, PTH208 -- paths are bytes here; pathlib has only text
-
 from __future__ import annotations
 
 import errno
 import fcntl
 import os
-import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from agentcanvas.sandbox.copying import copy, copy_file, working_mode
@@ -24,7 +23,9 @@ from agentcanvas.sandbox.manifest import Manifest, entries_of, is_patchable
 from agentcanvas.sandbox.spreading import spread
 from agentcanvas.sandbox.stamp import stamp_of
 
-_TOO_DEEP = {errno.ENAMETOOLONG, errno.EMFILE}
+_DEEPEST = 32
+"""So many folders are open at once; what lies deeper is moved up first."""
+_NO_FOLDER = {errno.ENOTDIR, errno.ELOOP, errno.ENOENT}
 
 _SHARE_BLOCKS = 0x40049409  # FICLONE of Linux
 
@@ -57,6 +58,25 @@ def make_folders(root: Path, folders: Iterable[bytes]) -> None:
         for folder in sorted(folders):  # so that a folder comes before what is in it
             with suppress(FileExistsError):
                 os.mkdir(folder, dir_fd=top)
+
+
+def make_parents(path: Path) -> None:
+    """Make the folders that a path is in, however deep: ``mkdir`` calls itself for each of them."""
+    missing = [path.parent]
+    while not os.path.lexists(missing[-1].parent):
+        missing.append(missing[-1].parent)
+    for folder in reversed(missing):
+        folder.mkdir(exist_ok=True)
+
+
+@contextmanager
+def passing_folder(prefix: str, place: Path | None = None) -> Iterator[Path]:
+    """Give a folder for a while; it may be filled with what somebody else has named or written."""
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+    try:
+        yield folder
+    finally:
+        remove_path(folder)
 
 
 def files_below(root: bytes) -> Manifest:
@@ -103,78 +123,112 @@ def shares_blocks(folder: Path) -> bool:
     return True
 
 
+def open_up(folder: Path) -> None:
+    """Give the owner of a folder all rights to it, which whoever worked there may have taken."""
+    mode = stat.S_IMODE(folder.lstat().st_mode)
+    if mode & stat.S_IRWXU != stat.S_IRWXU:
+        folder.chmod(mode | stat.S_IRWXU)
+
+
 def remove_path(path: Path) -> None:
     """Remove a file, link or whole tree, whatever rights its maker left on it, however deep."""
-    if path.is_symlink() or not path.is_dir():
-        path.unlink(missing_ok=True)
-        return
     try:
-        shutil.rmtree(path, onerror=_open_up_and_retry)
-    except RecursionError:
-        _remove_level_by_level(path)
-    except OSError as error:
-        if error.errno not in _TOO_DEEP:
-            raise
-        _remove_level_by_level(path)
+        _remove(path)
+    except PermissionError:
+        open_up(path.parent)
+        _remove(path)
 
 
-def _open_up_and_retry(_: object, path: str, problem: object) -> None:
-    if isinstance(problem, tuple) and getattr(problem[1], "errno", 0) in _TOO_DEEP:
-        raise problem[1]
-    if not os.path.lexists(path):
-        return
-    os.chmod(Path(path).parent, 0o700)
-    if os.path.isdir(path) and not os.path.islink(path):
-        os.chmod(path, 0o700)
-        shutil.rmtree(path)
-    else:
-        os.unlink(path)
+def _remove(path: Path) -> None:
+    with suppress(FileNotFoundError), standing_in(path.parent) as (folder,):
+        remove_entry(folder, path.name)
 
 
-def _remove_level_by_level(root: Path) -> None:
-    """Remove a tree deeper than a path can be long: every folder is first lifted to the top."""
-    number = 0
-    root.chmod(0o700)
-    top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+def remove_entry(folder: int, name: str) -> None:
+    """Remove what has this name in an open folder; no link is followed.
+
+    Neither calls nor open folders pile up with the depth, which whoever made the tree has chosen.
+    """
+    numbers = count(1)
+    way = [top] if (top := _emptied(folder, name)) else []
     try:
-        while names := os.listdir(top):
-            for name in names:
-                number = _emptied(top, name, number)
+        while way:
+            now = way[-1]
+            if not now.folders:
+                os.close(way.pop().descriptor)
+                with suppress(FileNotFoundError):
+                    os.rmdir(now.name, dir_fd=way[-1].descriptor if way else folder)
+            elif len(way) > _DEEPEST:
+                lifted = _lifted(now.descriptor, now.folders.pop(), way[0].descriptor, numbers)
+                way[0].folders.append(lifted)
+            elif below := _emptied(now.descriptor, now.folders.pop()):
+                way.append(below)
     finally:
-        os.close(top)
-    root.rmdir()
+        for each in way:
+            os.close(each.descriptor)
 
 
-def _emptied(top: int, name: str, number: int) -> int:
-    """Remove an entry of the top folder; the folders in it become entries of the top folder."""
-    if not stat.S_ISDIR(os.lstat(name, dir_fd=top).st_mode):
-        os.unlink(name, dir_fd=top)
-        return number
-    os.chmod(name, 0o700, dir_fd=top)
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    folder = os.open(name, flags, dir_fd=top)
+@dataclass(frozen=True)
+class _Emptied:
+    """An open folder without files; ``folders`` are those that are still in it."""
+
+    name: str
+    descriptor: int
+    folders: list[str]
+
+
+def _emptied(folder: int, name: str) -> _Emptied | None:
+    """Open a folder and remove the files in it; what is none is removed itself."""
+    descriptor = _opened(folder, name)
+    if descriptor is None:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=folder)
+        return None
+    found = _Emptied(name, descriptor, [])
     try:
-        for inner in os.listdir(folder):
-            if stat.S_ISDIR(os.lstat(inner, dir_fd=folder).st_mode):
-                os.chmod(inner, 0o700, dir_fd=folder)  # a folder that moves is itself written to
-                number = _lifted(folder, inner, top, number)
+        with os.scandir(descriptor) as entries:
+            inside = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+        for inner, is_folder in inside:
+            if is_folder:
+                found.folders.append(inner)
             else:
-                os.unlink(inner, dir_fd=folder)
-    finally:
-        os.close(folder)
-    os.rmdir(name, dir_fd=top)
-    return number
+                with suppress(FileNotFoundError):
+                    os.unlink(inner, dir_fd=descriptor)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return found
 
 
-def _lifted(folder: int, name: str, top: int, number: int) -> int:
-    while True:
-        number += 1
+def _opened(folder: int, name: str) -> int | None:
+    """Open a folder that its owner may do all with; None where nothing of this name is one."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
         try:
-            os.rename(name, f".lifted-{number}", src_dir_fd=folder, dst_dir_fd=top)
-        except (FileExistsError, NotADirectoryError, IsADirectoryError):
+            descriptor = os.open(name, flags, dir_fd=folder)
+        except PermissionError:
+            os.chmod(name, stat.S_IRWXU, dir_fd=folder)
+            descriptor = os.open(name, flags, dir_fd=folder)
+    except OSError as error:
+        if error.errno in _NO_FOLDER:
+            return None
+        raise
+    if os.fstat(descriptor).st_mode & stat.S_IRWXU != stat.S_IRWXU:
+        os.fchmod(descriptor, stat.S_IRWXU)
+    return descriptor
+
+
+def _lifted(folder: int, name: str, top: int, numbers: Iterator[int]) -> str:
+    """Move a folder into the top one; gives the name that was free there."""
+    os.chmod(name, stat.S_IRWXU, dir_fd=folder)  # a folder that moves is itself written to
+    while True:
+        new = f".lifted-{next(numbers)}"
+        try:
+            os.rename(name, new, src_dir_fd=folder, dst_dir_fd=top)
+        except (FileExistsError, NotADirectoryError):
             continue
         except OSError as error:
             if error.errno != errno.ENOTEMPTY:
                 raise
         else:
-            return number
+            return new

@@ -14,7 +14,7 @@ import pytest
 from msgspec import structs
 
 from agentcanvas.agents.cli.kit import CliWishes
-from agentcanvas.agents.cli.private import write_private
+from agentcanvas.agents.cli.private import sweep, there, write_private
 from agentcanvas.agents.cli.providers import ANTHROPIC, Provider
 from agentcanvas.agents.cli.runtime import CliRuntime
 from agentcanvas.agents.confined import tag_of
@@ -29,6 +29,7 @@ from agentcanvas.sandbox.egress.rules import Rules
 from agentcanvas.sandbox.process import Limits
 from agentcanvas.sandbox.process_tree import marked
 from tests.agents.conftest import Events, turn
+from tests.sandbox.digging import dig
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("S2", "H8")]
 
@@ -280,9 +281,19 @@ def test_configuration_is_written_for_nobody_else_and_through_no_link(tmp_path: 
     (home / "settings").symlink_to(outside / "file")
     (home / "folder").mkdir()
     (home / "folder" / "x").write_text("x")
+    dig(home / "folder", 1500)
     write_private(home, {".gemini/settings.json": "{}", "settings": "new", "folder": "file now"})
     assert (outside / "file").read_text() == "mine"
     assert sorted(path.name for path in outside.iterdir()) == ["file"]
     assert (home / ".gemini" / "settings.json").read_text() == "{}"
     assert (home / "folder").read_text() == "file now"
     assert (home / "settings").stat().st_mode & 0o777 == 0o600
+
+
+def test_litter_goes_however_deep_it_is_and_what_was_there_stays(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    before = there(tmp_path, ("mine", ".cache"))
+    (tmp_path / ".cache").mkdir()
+    dig(tmp_path / ".cache", 1500)
+    sweep(tmp_path, ("mine", ".cache", "absent"), before)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]

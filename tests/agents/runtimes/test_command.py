@@ -113,6 +113,15 @@ async def test_without_files_it_runs_in_an_empty_place_that_is_gone_afterwards(
     assert not is_there(folder)
 
 
+async def test_an_empty_place_is_gone_afterwards_however_deep_it_was_filled(
+    strongest: Confinement, events: Events
+) -> None:
+    dig = "pwd; for _ in $(seq 1500); do mkdir d && cd d; done; chmod 0 ."
+    result = await command(dig, strongest).run(turn(), events)
+    assert result.outcome is Outcome.OK
+    assert not is_there(result.text)
+
+
 @pytest.mark.req("D8", "S2")
 async def test_in_a_read_only_view_of_the_workspace_it_cannot_write(
     confinement: Confinement, place: View, events: Events

@@ -21,7 +21,7 @@ from agentcanvas.sandbox.changes import Status
 from agentcanvas.sandbox.diff import make_patch
 from agentcanvas.sandbox.paths import workspace_relative
 from agentcanvas.sandbox.prepare import Sandbox, open_sandbox
-from agentcanvas.sandbox.trees import remove_path
+from agentcanvas.sandbox.trees import make_parents, remove_path
 
 _LONGEST_SHOWN = 120
 _FINAL = FailureClass.DENIED
@@ -121,7 +121,7 @@ def _bring_to(sandbox: Sandbox, stale: Iterable[tuple[bytes, Status]], take: Tak
         target = _inside(sandbox.work_dir, name)
         remove_path(target)
         if status is not Status.ADDED:
-            target.parent.mkdir(parents=True, exist_ok=True)
+            make_parents(target)
             shutil.copy2(sandbox.base.tree / name, target, follow_symlinks=False)
             if not target.is_symlink():
                 target.chmod(target.stat().st_mode | 0o200)
@@ -142,7 +142,7 @@ def _inside(tree: Path, name: str) -> Path:
 
 def _put(path: Path, content: Content) -> None:
     remove_path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_parents(path)
     if content.link is not None:
         path.symlink_to(content.link)
         return

@@ -7,12 +7,13 @@ writing out of it.
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from agentcanvas.errors import SandboxError
+from agentcanvas.sandbox.trees import remove_entry, remove_path
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -34,7 +35,7 @@ def _write(home: Path, name: PurePosixPath, content: str) -> None:
     try:
         for part in name.parts[:-1]:
             folder = _entered(folder, part)
-        _clear(folder, name.name)
+        remove_entry(folder, name.name)
         file = os.open(name.name, _FRESH, 0o600, dir_fd=folder)
         with os.fdopen(file, "w", encoding="utf-8", errors="replace") as opened:
             opened.write(content)
@@ -47,7 +48,7 @@ def _entered(folder: int, part: str) -> int:
     try:
         below = os.open(part, _FOLDER, dir_fd=folder)
     except OSError:
-        _clear(folder, part)
+        remove_entry(folder, part)
         os.mkdir(part, 0o700, dir_fd=folder)
         below = os.open(part, _FOLDER, dir_fd=folder)
     os.close(folder)
@@ -81,7 +82,7 @@ def clear_private(home: Path, name: str) -> None:
     except OSError:
         return
     try:
-        _clear(folder, path.name)
+        remove_entry(folder, path.name)
     except OSError as error:
         raise SandboxError(f"{name} could not be removed: {error.strerror}") from error
     finally:
@@ -100,27 +101,13 @@ def _reached(home: Path, name: PurePosixPath) -> int:
     return folder
 
 
-def _clear(folder: int, name: str) -> None:
-    try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return
-    if stat.S_ISDIR(found.st_mode):
-        shutil.rmtree(name, dir_fd=folder)
-    else:
-        os.unlink(name, dir_fd=folder)
-
-
 def sweep(tree: Path, litter: Iterable[str], were_there: frozenset[str]) -> None:
     """Remove what a CLI leaves in the folder it works in, unless it was there before."""
     for name in litter:
         path = tree / name
-        if name in were_there or not os.path.lexists(path):
-            continue
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+        if name not in were_there and os.path.lexists(path):
+            with suppress(OSError):
+                remove_path(path)
 
 
 def there(tree: Path, litter: Iterable[str]) -> frozenset[str]:

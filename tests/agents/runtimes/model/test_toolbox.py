@@ -22,6 +22,7 @@ from agentcanvas.agents.runtimes.model.toolbox import (
 from agentcanvas.agents.tools import Used
 from agentcanvas.clock import SystemClock
 from agentcanvas.sandbox.confine import Confinement, View
+from agentcanvas.sandbox.trees import remove_path
 from tests.agents.conftest import Events
 
 Use = Callable[..., Any]
@@ -54,6 +55,12 @@ async def test_what_is_written_can_be_read_listed_searched_and_edited(
     assert (await use("search", pattern="three", path="src")).output == "Nothing matches."
     assert not (await use("edit_file", path="src/a.py", old="two", new="2")).failed
     assert (place.tree / "src/a.py").read_text() == "one\n2\n"
+
+
+async def test_a_file_can_be_written_far_down(use: Use, place: View) -> None:
+    assert not (await use("write_file", path="d/" * 1200 + "a", content="x")).failed
+    assert (place.tree / ("d/" * 1200 + "a")).read_text() == "x"
+    remove_path(place.tree / "d")  # pytest could not
 
 
 async def test_a_file_can_be_named_as_commands_see_it(

@@ -24,6 +24,7 @@ from agentcanvas.protocol.records import ChangeStatus, FileChangeEvent
 from agentcanvas.sandbox.confine import Command, Confinement, View
 from agentcanvas.sandbox.paths import shown, workspace_relative
 from agentcanvas.sandbox.process import Limits, Line
+from agentcanvas.sandbox.trees import make_parents
 
 LARGEST_FILE = 2 * 1024 * 1024
 LONGEST_OUTPUT = 30_000
@@ -123,7 +124,7 @@ class Toolbox:
     async def _write(self, given: Write) -> Used:
         path = self._to_write(given.path)
         there = path.exists()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_parents(path)
         path.write_text(given.content, "utf-8")
         self._changed(given.path, ChangeStatus.MODIFIED if there else ChangeStatus.ADDED)
         return Used(f"Wrote {given.path} ({len(given.content.splitlines())} lines).")

@@ -40,6 +40,7 @@ from agentcanvas.protocol.records import (
 from agentcanvas.sandbox.confine import Command, Confinement
 from agentcanvas.sandbox.paths import workspace_relative
 from agentcanvas.sandbox.process import Limits, Line
+from agentcanvas.sandbox.trees import make_parents
 
 AskMember = Callable[[Turn, str, str], Awaitable[str]]
 """Asks another member on behalf of a turn: the turn, whom, and what; gives the answer."""
@@ -171,7 +172,7 @@ class _Playing:
             self._changed(edit.file, ChangeStatus.DELETED)
             return
         content = edit.write if edit.write is not None else _replaced(path, edit)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_parents(path)
         path.write_text(content, "utf-8")
         self._changed(edit.file, ChangeStatus.MODIFIED if there else ChangeStatus.ADDED)
 
