@@ -18,6 +18,7 @@ from pathlib import Path
 import anyio
 from msgspec import Struct
 
+from agentcanvas.agents.private import place_private
 from agentcanvas.agents.runtime import UNSTAMPED, Emit, Image, Outcome, Turn
 from agentcanvas.clock import Clock
 from agentcanvas.errors import ExecutionError, SandboxError
@@ -251,11 +252,9 @@ def hand_in(images: tuple[Image, ...], confinement: Confinement, view: View) -> 
             name = re.sub(r"[^\w.-]", "_", image.path.name, flags=re.ASCII)
             # Programs tell an image by its name, and a blob has none.
             suffix = "" if image.path.suffix else f".{image.media.rpartition('/')[2]}"
-            copy = view.tmp / f"image-{number}-{name}{suffix}"
-            # An earlier turn may have left a link there, to be written through.
-            copy.unlink(missing_ok=True)
-            with image.path.open("rb") as whole, copy.open("xb") as fresh:
-                shutil.copyfileobj(whole, fresh)
-            inside = confinement.places(view).tmp / copy.name
+            copy = f"image-{number}-{name}{suffix}"
+            with image.path.open("rb") as whole:
+                place_private(view.tmp, copy, whole)
+            inside = confinement.places(view).tmp / copy
         found.append(inside)
     return found

@@ -14,11 +14,12 @@ import pytest
 from msgspec import structs
 
 from agentcanvas.agents.cli.kit import CliWishes
-from agentcanvas.agents.cli.private import sweep, there, write_private
+from agentcanvas.agents.cli.litter import sweep, there
 from agentcanvas.agents.cli.providers import ANTHROPIC, Provider
 from agentcanvas.agents.cli.runtime import CliRuntime
 from agentcanvas.agents.confined import tag_of
 from agentcanvas.agents.outbound import Outbound
+from agentcanvas.agents.private import write_private
 from agentcanvas.agents.runtime import Image, Outcome, TurnResult
 from agentcanvas.agents.way_out import WayOut
 from agentcanvas.app.clis import adapter_of

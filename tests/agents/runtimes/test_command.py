@@ -150,6 +150,45 @@ async def test_variables_come_by_name_and_their_values_are_not_recorded(
     )
 
 
+@pytest.mark.req("S2")
+@pytest.mark.parametrize("plant", ["ln -s {user}/plan.md {name}", "mkdir -p {name}/x"])
+async def test_what_an_agent_leaves_in_the_place_of_its_prompt_leads_nowhere(
+    confinement: Confinement, place: View, events: Events, tmp_path: Path, plant: str
+) -> None:
+    user = tmp_path / "user"
+    user.mkdir()
+    (user / "plan.md").write_text("mine")
+    names = await command("echo {prompt_file}", confinement).run(turn(place=place), events)
+    planted = plant.format(user=user, name=names.text)
+    other = turn(place=place, turn_id="i1/ask:2")
+    assert (await command(planted, confinement).run(other, events)).outcome is Outcome.OK
+    again = await command("cat {prompt_file}", confinement).run(turn(place=place), events)
+    assert again.text == "Do it."
+    assert (user / "plan.md").read_text() == "mine"
+    assert [path.name for path in user.iterdir()] == ["plan.md"]
+    swaps = "rm {prompt_file}; mkdir -p {prompt_file}/x"
+    assert (await command(swaps, confinement).run(turn(place=place), events)).ok
+    assert list(place.tmp.rglob("prompt-*")) == []
+
+
+@pytest.mark.req("S2", "F5")
+@pytest.mark.parametrize("plant", ["ln -s {user}/plan.md {name}", "mkdir -p {name}/x"])
+async def test_what_an_agent_leaves_in_the_place_of_an_image_leads_nowhere(
+    confinement: Confinement, place: View, events: Events, tmp_path: Path, plant: str
+) -> None:
+    user = tmp_path / "user"
+    user.mkdir()
+    (user / "plan.md").write_text("mine")
+    (user / "one.png").write_bytes(b"picture")
+    shown = turn(place=place, images=(Image(user / "one.png", "image/png"),))
+    named = await command("echo {images}; rm {images}", confinement).run(shown, events)
+    planted = plant.format(user=user, name=named.text)
+    assert (await command(planted, confinement).run(turn(place=place), events)).ok
+    again = await command("cat {images}", confinement).run(shown, events)
+    assert again.text == "picture"
+    assert (user / "plan.md").read_text() == "mine"
+
+
 @pytest.mark.req("F5")
 async def test_images_are_put_where_the_agent_can_open_them(
     confinement: Confinement, place: View, events: Events, tmp_path: Path

@@ -18,7 +18,7 @@ import anyio
 import anyio.to_thread
 from msgspec import Struct
 
-from agentcanvas.agents.cli.private import clear_private, read_private, write_private
+from agentcanvas.agents.private import clear_private, read_private, write_private
 
 _LOCK = ".agentcanvas.lock"
 _PAUSE_S = 0.2

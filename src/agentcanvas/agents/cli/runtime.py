@@ -21,7 +21,7 @@ from agentcanvas.agents.cli.find import find, folders_of
 from agentcanvas.agents.cli.heard import Heard
 from agentcanvas.agents.cli.judgement import Judgement
 from agentcanvas.agents.cli.kit import UNCONFINED, CliWishes, Kit, Price, Servers
-from agentcanvas.agents.cli.private import sweep, there, write_private
+from agentcanvas.agents.cli.litter import sweep, there
 from agentcanvas.agents.cli.streams import Lines
 from agentcanvas.agents.confined import (
     Environment,
@@ -30,6 +30,7 @@ from agentcanvas.agents.confined import (
     place_of,
     run_heard,
 )
+from agentcanvas.agents.private import write_private
 from agentcanvas.agents.runtime import (
     UNSTAMPED,
     Emit,

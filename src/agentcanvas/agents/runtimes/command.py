@@ -28,6 +28,7 @@ from agentcanvas.agents.confined import (
     survived,
     turn_environment,
 )
+from agentcanvas.agents.private import clear_private, write_private
 from agentcanvas.agents.runtime import UNSTAMPED, Emit, Outcome, Turn, TurnResult, answered, failed
 from agentcanvas.clock import Clock
 from agentcanvas.errors import ExecutionError, SandboxError, ValidationError
@@ -194,12 +195,12 @@ class _Prepared:
         if images and "images" not in used:
             prompt += "\nImages to look at:\n" + "".join(f"- {path}\n" for path in images)
         name = hashlib.sha256(turn.turn_id.encode("utf-8", "replace")).hexdigest()[:12]
-        self._file = view.tmp / f"prompt-{name}.md"
+        self._file = f"prompt-{name}.md"
         if "prompt_file" in used:
-            self._file.write_text(prompt, "utf-8", "replace")
+            write_private(view.tmp, {self._file: prompt})
         self._values = {
             "prompt": [prompt],
-            "prompt_file": [str(places.tmp / self._file.name)],
+            "prompt_file": [str(places.tmp / self._file)],
             "workdir": [str(places.tree)],
             "images": [str(path) for path in images],
         }
@@ -232,7 +233,7 @@ class _Prepared:
 
     def tidy_up(self) -> None:
         """Take the prompt file away again."""
-        self._file.unlink(missing_ok=True)
+        clear_private(self._view.tmp, self._file)
 
 
 class _Hearing:
