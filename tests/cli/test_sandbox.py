@@ -11,6 +11,7 @@ import anyio
 import pytest
 from typer.testing import Result
 
+from agentcanvas.sandbox.confine import TAG
 from agentcanvas.sandbox.disk import runs_on_disk
 from agentcanvas.sandbox.generation import take_generation
 from agentcanvas.sandbox.prepare import prepare_sandbox
@@ -170,6 +171,23 @@ def test_a_diff_without_a_name_is_of_the_newest_sandbox(desk: Desk, workspace: P
     assert "+by two" in given(desk, "diff").stdout
     none = given(desk, "diff", "--agent", "one")
     assert (none.stdout, none.stderr.strip()) == ("", "Nothing was changed.")
+
+
+@pytest.mark.req("S2")
+def test_nothing_is_read_where_a_process_of_the_sandbox_still_writes(
+    desk: Desk, workspace: Path
+) -> None:
+    root = make_run(workspace, RUN)
+    environment = {**os.environ, TAG: f"{root / 'home'}/1"}
+    with subprocess.Popen(["cat"], env=environment, stdin=subprocess.PIPE) as process:
+        said = given(desk, "diff", "--run", RUN)
+        process.communicate()
+    assert said.exit_code == 1
+    assert said.stderr == (
+        "agentcanvas: Processes of coder still run in it, so that its files may change while they "
+        f"are read; wait for them, or end them: agentcanvas stop {RUN}\n"
+    )
+    assert "changed by the agent" in given(desk, "diff", "--run", RUN).stdout
 
 
 def test_clean_says_what_goes_and_what_it_frees_and_then_does_it(

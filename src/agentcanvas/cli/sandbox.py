@@ -21,7 +21,7 @@ from agentcanvas.cli.live.terminal import console_here
 from agentcanvas.cli.live.words import short
 from agentcanvas.cli.offices import at_office, finish, misused
 from agentcanvas.clock import SystemClock
-from agentcanvas.errors import ValidationError
+from agentcanvas.errors import SandboxError, ValidationError
 from agentcanvas.flows.problem import did_you_mean
 from agentcanvas.runs.housekeeping import drop_images
 from agentcanvas.runs.office import Office
@@ -45,7 +45,7 @@ from agentcanvas.sandbox.generation import (
     take_generation,
 )
 from agentcanvas.sandbox.paths import SandboxPaths, checked_run_id, owner_of, run_folder, shown
-from agentcanvas.sandbox.prepare import open_sandbox, prepare_sandbox
+from agentcanvas.sandbox.prepare import is_in_use, open_sandbox, prepare_sandbox
 from agentcanvas.sandbox.private_git import make_private_git, object_folders
 from agentcanvas.sandbox.provision import provide
 
@@ -145,7 +145,13 @@ def diff(
     async def work() -> int:
         refuse_gifts(root)
         run_id, agent_id = _meant(root, run, agent)
-        patch = await make_patch(await open_sandbox(root, run_id, agent_id))
+        sandbox = await open_sandbox(root, run_id, agent_id)
+        if is_in_use(sandbox.paths.root):
+            raise SandboxError(
+                f"Processes of {one_line(agent_id)} still run in it, so that its files may change "
+                f"while they are read; wait for them, or end them: agentcanvas stop {run_id}"
+            )
+        patch = await make_patch(sandbox)
         for note in patch.notes:
             print(one_line(note), file=sys.stderr)
         if stat:
