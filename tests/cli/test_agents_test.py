@@ -84,6 +84,18 @@ def test_a_login_is_made_in_a_home_of_its_own_and_can_be_forgotten(
     assert not made.exists()
 
 
+@pytest.mark.req("D12", "D43")
+def test_a_login_is_made_away_from_the_files_of_the_repository(
+    place: Place, tmp_path: Path
+) -> None:
+    script = 'mkdir "$HOME/.codex"; pwd > "$HOME/.codex/auth.json"'
+    path, data = tool(tmp_path / "tools", "codex", script), tmp_path / "data"
+    done = place.run("login", "codex", PATH=path, XDG_DATA_HOME=str(data))
+    assert done.returncode == 0, done.stderr
+    home = data / "agentcanvas" / "logins" / "codex"
+    assert (home / ".codex" / "auth.json").read_text() == f"{home}\n"
+
+
 def test_a_login_that_was_not_made_is_told(place: Place, tmp_path: Path) -> None:
     path = tool(tmp_path / "tools", "codex", "exit 4")
     done = place.run("login", "codex", PATH=path, XDG_DATA_HOME=str(tmp_path / "data"))

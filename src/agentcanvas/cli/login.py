@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Final
 
 import anyio
@@ -78,12 +79,20 @@ async def _log_in(facts: Facts, own: Login) -> None:
         if not facts.login:
             print(f"{facts.title} asks for a login when it starts; log in, then leave it.")
         done = subprocess.run(  # noqa: S603, ASYNC221 -- the terminal is its own meanwhile
-            [found.program, *facts.login], env=_environment(os.environ, own), check=False
+            _command(found.program, facts),
+            cwd=own.home,  # here could be a repository whose settings the CLI would obey
+            env=_environment(os.environ, own),
+            check=False,
         )
     if not own.is_there:
         ended = f" (exit code {done.returncode})" if done.returncode else ""
         raise FlowError(f"{facts.title} left no login{ended}; try again, or export a key instead.")
     print(f"{facts.title} is logged in. See whether it works: agentcanvas agents test {facts.id}")
+
+
+def _command(program: str, facts: Facts) -> list[str]:
+    """What is run; a PATH may have the program by where it is from here."""
+    return [str(Path(program).absolute()), *facts.login]
 
 
 def _environment(environ: Mapping[str, str], own: Login) -> dict[str, str]:
