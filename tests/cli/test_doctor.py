@@ -94,6 +94,22 @@ async def test_the_confinement_that_is_used_is_named(place: Place) -> None:
         assert finding.sentence.startswith(("bubblewrap", "landlock"))
 
 
+@pytest.mark.req("D43")
+@pytest.mark.parametrize("said", [":/lib", "/lib:", "/a::/b", ".", "src"])
+async def test_a_python_path_that_depends_on_the_folder_is_a_warning(
+    place: Place, said: str
+) -> None:
+    finding = (await found(place, PYTHONPATH=said))["python"]
+    assert finding.grade is Grade.WARN
+    assert "any Python takes modules from the folder you are in" in finding.sentence
+    assert "PYTHONPATH" in finding.next_step
+
+
+@pytest.mark.parametrize("said", ["", "/lib", "/a:/b"])
+async def test_a_python_path_of_whole_paths_is_fine(place: Place, said: str) -> None:
+    assert (await found(place, PYTHONPATH=said))["python"].grade is Grade.OK
+
+
 # The workspace ----------------------------------------------------------------------------------
 
 

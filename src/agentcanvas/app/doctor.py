@@ -25,6 +25,7 @@ from msgspec import Struct
 
 from agentcanvas.app.cli_standing import Standing, all_standings, ask_once
 from agentcanvas.app.crew import check_crew
+from agentcanvas.app.interpreter import environment
 from agentcanvas.app.settings import load_settings
 from agentcanvas.app.settings_here import LOOK, NOT_YET, own_file_holds
 from agentcanvas.app.trust import trust_of
@@ -90,7 +91,7 @@ async def examine(
 
 def _at_rest(root: Path, environ: Mapping[str, str], port: int) -> tuple[Finding, ...]:
     return (
-        _python(),
+        _python(environ),
         _git(),
         _workspace(root),
         _room(root),
@@ -119,8 +120,13 @@ def _fail(subject: str, sentence: str, next_step: str) -> Finding:
 # The machine ------------------------------------------------------------------------------------
 
 
-def _python() -> Finding:
-    return _ok("python", f"{platform.python_version()} at {sys.executable}")
+def _python(environ: Mapping[str, str]) -> Finding:
+    sentence = f"{platform.python_version()} at {sys.executable}"
+    said = environ.get("PYTHONPATH", "")
+    if said != environment(environ).get("PYTHONPATH", ""):
+        sentence += f"; by PYTHONPATH={said} any Python takes modules from the folder you are in"
+        return _warn("python", sentence, "name whole paths in PYTHONPATH, and leave none empty")
+    return _ok("python", sentence)
 
 
 def _git() -> Finding:

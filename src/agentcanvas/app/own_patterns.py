@@ -25,6 +25,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from agentcanvas.app.interpreter import environment, program
 from agentcanvas.app.trust import trust_of
 from agentcanvas.app.workspace import FOLDER
 from agentcanvas.pattern import Pattern
@@ -238,14 +239,13 @@ class _Told(NamedTuple):
 
 
 def _begun(what: tuple[str, ...], hash_seed: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "agentcanvas.app.pattern_trial", *what]
     return subprocess.Popen(  # noqa: S603 - our own interpreter, on code that is trusted
-        command,
+        program("-m", "agentcanvas.app.pattern_trial", *what),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        env={**environment(os.environ), "PYTHONHASHSEED": hash_seed},
     )
 
 

@@ -19,6 +19,7 @@ from typing import Final, NoReturn
 import anyio
 import typer
 
+from agentcanvas.app.interpreter import environment, program
 from agentcanvas.app.made_here import refuse_gifts
 from agentcanvas.app.settings_here import LOOK, NOT_YET, own_file_holds
 from agentcanvas.app.workspace import ensure_folder, store_path
@@ -80,12 +81,13 @@ async def serve_apart(root: Path) -> None:
 
 def _server_process(root: Path, log: Path) -> subprocess.Popen[bytes]:
     log.parent.mkdir(parents=True, exist_ok=True)
-    program = [sys.executable, "-c", "from agentcanvas.cli import main; main()"]
+    words = ("serve", "--no-browser", "--idle-minutes", "10")
     # The link in it opens everything, so it is for its owner alone.
     with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:  # noqa: PTH123  # a descriptor has no Path
         return subprocess.Popen(  # noqa: S603  # our own program and words
-            [*program, "serve", "--no-browser", "--idle-minutes", "10"],
+            program("-c", "from agentcanvas.cli import main; main()", *words),
             cwd=root,
+            env=environment(os.environ),
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
