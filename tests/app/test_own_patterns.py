@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import py_compile
 from pathlib import Path
 
 import pytest
@@ -80,6 +82,52 @@ def test_it_does_not_run_before_it_is_trusted(tmp_path: Path) -> None:
     assert "agentcanvas trust" in repertoire.refused["relay"]
     with pytest.raises(FlowError, match="relay is refused: it does not run yet"):
         repertoire.pattern("relay")
+
+
+def test_what_python_compiled_of_it_before_is_not_taken_for_it(tmp_path: Path) -> None:
+    here(tmp_path, RELAY)
+    other = tmp_path / "other.py"
+    other.write_text(RELAY.replace('id = "relay"', 'id = "another"'))
+    path = tmp_path / ".agentcanvas" / "patterns" / "relay.py"
+    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    compiled = importlib.util.cache_from_source(str(path))
+    py_compile.compile(str(other), compiled, invalidation_mode=unchecked)
+    repertoire = repertoire_here(tmp_path, os.environ)
+    assert "relay" in repertoire.infos
+    assert "another" not in repertoire.infos
+
+
+def test_what_was_trusted_is_what_is_tried_and_what_runs(tmp_path: Path) -> None:
+    changing = """
+with open(__file__, "r+") as file:
+    said = file.read()
+    file.seek(0)
+    file.write(said.replace("relay", "OTHER"))
+"""
+    repertoire = here(tmp_path, RELAY + changing)
+    written = (tmp_path / ".agentcanvas" / "patterns" / "relay.py").read_text()
+    assert "OTHER" in written
+    assert "relay" in repertoire.infos
+    assert "OTHER" not in repertoire.infos
+    assert "agentcanvas trust" in repertoire_here(tmp_path, os.environ).refused["relay"]
+
+
+def test_what_was_looked_at_is_what_python_reads_in_whatever_letters(tmp_path: Path) -> None:
+    hidden = "# coding: utf-7\n" + RELAY.replace(
+        "import msgspec", "import msgspec\n#+AAo-import os"
+    )
+    assert "imports os" in here(tmp_path, hidden).refused["relay"]
+
+
+def test_a_file_beside_a_pattern_is_no_module_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / ".agentcanvas" / "patterns"
+    folder.mkdir(parents=True)
+    (folder / "helper.py").write_text("")
+    monkeypatch.chdir(folder)
+    refused = here(tmp_path, RELAY.replace("import msgspec", "import msgspec\nimport helper"))
+    assert "No module named 'helper'" in refused.refused["relay"]
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,8 @@ def test_bytes_that_were_read_can_be_held_against_the_fingerprint(workspace: Pat
     assert now.covers(".agentcanvas/flows/a.yaml", b"content of flows/a.yaml")
     assert not now.covers(".agentcanvas/flows/a.yaml", b"exchanged meanwhile")
     assert not now.covers(".agentcanvas/flows/z.yaml", b"")
+    (workspace / ".agentcanvas/hooks/h.sh").chmod(0o755)
+    assert fingerprint(workspace).covers(".agentcanvas/hooks/h.sh", b"content of hooks/h.sh")
 
 
 def test_the_record_keeps_each_workspace_apart(workspace: Path, tmp_path: Path) -> None:

@@ -20,13 +20,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from agentcanvas.app.interpreter import environment, program
-from agentcanvas.app.trust import trust_of
+from agentcanvas.app.trust import Standing, standing
 from agentcanvas.app.workspace import FOLDER
 from agentcanvas.pattern import Pattern
 
@@ -63,22 +64,22 @@ class Own:
 
 
 class _Candidate(NamedTuple):
-    """Something that may hold patterns: its name, its text, and how it comes in."""
+    """Something that may hold patterns: its name, its text, and how that comes in."""
 
     name: str
-    read: Callable[[], str]
-    load: Callable[[], list[Pattern]]
+    read: Callable[[], bytes]
+    load: Callable[[bytes], list[Pattern]]
 
 
 def own_patterns(root: Path, environ: Mapping[str, str], taken: frozenset[str]) -> Own:
     """Every pattern of this workspace and of the packages installed beside us."""
     own = Own()
-    for name, read, load in [*_in_files(root, environ, own), *_in_packages()]:
-        text = ""
+    for name, read, load in [*_in_files(root, environ), *_in_packages()]:
+        text = b""
         try:
             text = read()
             reason = _unfit(text)
-            found = [] if reason else list(load())
+            found = [] if reason else list(load(text))
         except RefusedError as refused:
             reason, found = str(refused), []
         except Exception as wrong:  # noqa: BLE001 - whatever it is, it is this pattern's alone
@@ -94,7 +95,7 @@ def own_patterns(root: Path, environ: Mapping[str, str], taken: frozenset[str]) 
             continue
         for pattern in found:
             own.patterns[pattern.id] = pattern
-            own.texts[pattern.id] = text
+            own.texts[pattern.id] = text.decode("utf-8", "replace")
     return own
 
 
@@ -103,18 +104,24 @@ def has_own(root: Path) -> bool:
     return any((root / FOLDER / "patterns").glob("*.py")) or bool(entry_points(group=GROUP))
 
 
-def _in_files(root: Path, environ: Mapping[str, str], own: Own) -> Iterator[_Candidate]:
+def _in_files(root: Path, environ: Mapping[str, str]) -> Iterator[_Candidate]:
     folder = root / FOLDER / "patterns"
     files = sorted(folder.glob("*.py")) if folder.is_dir() else []
     if not files:
         return
-    decision = trust_of(root, environ)
+    found = standing(root, environ)
     for path in files:
-        if not decision.may_run:
-            own.refused[path.stem] = f"it does not run yet. {decision.sentence}"
-            continue
-        text = path.read_text("utf-8", "replace")
-        yield _Candidate(path.stem, partial(str, text), partial(_from_file, path, text))
+        yield _Candidate(path.stem, partial(_trusted, root, path, found), partial(_from_file, path))
+
+
+def _trusted(root: Path, path: Path, found: Standing) -> bytes:
+    """What is in a file, if it is what was trusted; the same bytes are tried and run."""
+    if not found.decision.may_run:
+        raise RefusedError(f"it does not run yet. {found.decision.sentence}")
+    content = path.read_bytes()
+    if not found.now.covers(path.relative_to(root).as_posix(), content):
+        raise RefusedError("it was changed in this very moment; look again")
+    return content
 
 
 def _in_packages() -> Iterator[_Candidate]:
@@ -123,38 +130,40 @@ def _in_packages() -> Iterator[_Candidate]:
         yield _Candidate(entry.name, partial(_text_of, entry), partial(_from_package, entry))
 
 
-def _text_of(entry: EntryPoint) -> str:
+def _text_of(entry: EntryPoint) -> bytes:
     """The source of an entry point's module, which is not run for it; and its version."""
     spec = importlib.util.find_spec(entry.module)
     if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
         raise RefusedError(f"its module {entry.module} has no source that could be looked at")
     version = f"# {entry.dist.name} {entry.dist.version}\n" if entry.dist is not None else ""
-    return Path(spec.origin).read_text("utf-8", "replace") + version
+    return Path(spec.origin).read_bytes() + version.encode()
 
 
-def _from_file(path: Path, text: str) -> list[Pattern]:
-    reason = _trial(text, str(path))
+def _from_file(path: Path, content: bytes) -> list[Pattern]:
+    reason = _trial(content, str(path))
     if reason:
         raise RefusedError(reason)
-    return patterns_of(load_module(path))
+    return patterns_of(module_of(path, content))
 
 
-def _from_package(entry: EntryPoint) -> list[Pattern]:
-    reason = _trial(_text_of(entry), ENTRY, entry.name, entry.value)
+def _from_package(entry: EntryPoint, text: bytes) -> list[Pattern]:
+    reason = _trial(text, ENTRY, entry.name, entry.value)
     if reason:
         raise RefusedError(reason)
     return patterns_of(entry.load())
 
 
-def load_module(path: Path) -> ModuleType:
-    """The module in a file, under a name that hides nothing else."""
+def module_of(path: Path, content: bytes) -> ModuleType:
+    """The module that was read from a file, under a name that hides nothing else.
+
+    The file is not opened again, nor what Python compiled of it before: nobody trusted those.
+    """
     name = f"agentcanvas_own_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise RefusedError("it is no Python file")
-    module = importlib.util.module_from_spec(spec)
+    module = ModuleType(name)
+    module.__file__ = str(path)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    code = compile(content, str(path), "exec", dont_inherit=True)
+    exec(code, module.__dict__)  # noqa: S102 - it was trusted
     return module
 
 
@@ -170,8 +179,11 @@ class RefusedError(Exception):
     """Why a pattern does not come in."""
 
 
-def _unfit(text: str) -> str:
-    """What the text alone shows: imports that meet the world without the Stage."""
+def _unfit(text: bytes) -> str:
+    """What the text alone shows: imports that meet the world without the Stage.
+
+    Bytes, since Python itself finds out their encoding, and must find the same here.
+    """
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as wrong:
@@ -210,20 +222,20 @@ def misshapen(pattern: Any) -> str:
     return ""
 
 
-def _trial(text: str, *what: str) -> str:
+def _trial(text: bytes, *what: str) -> str:
     """Have it played in processes of their own; what is wrong, or nothing."""
-    digest = hashlib.sha256(text.encode()).hexdigest()
+    digest = hashlib.sha256(text).hexdigest()
     if digest not in _cleared:
-        _cleared[digest] = _tried(what)
+        _cleared[digest] = _tried(text, what)
     return _cleared[digest]
 
 
-def _tried(what: tuple[str, ...]) -> str:
+def _tried(text: bytes, what: tuple[str, ...]) -> str:
     first, *others = _HASH_SEEDS
-    told = _ended(_begun(what, first))
+    told = _ended(_begun(text, what, first))
     if told.wrong:
         return told.wrong
-    again = [_begun(what, seed) for seed in others]
+    again = [_begun(text, what, seed) for seed in others]
     for other in [_ended(each) for each in again]:
         differs = other.wrong or difference(told.steps, other.steps)
         if differs:
@@ -238,15 +250,18 @@ class _Told(NamedTuple):
     steps: list[str]
 
 
-def _begun(what: tuple[str, ...], hash_seed: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(  # noqa: S603 - our own interpreter, on code that is trusted
-        program("-m", "agentcanvas.app.pattern_trial", *what),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**environment(os.environ), "PYTHONHASHSEED": hash_seed},
-    )
+def _begun(text: bytes, what: tuple[str, ...], hash_seed: str) -> subprocess.Popen[str]:
+    with TemporaryFile() as given:
+        given.write(text)
+        given.seek(0)
+        return subprocess.Popen(  # noqa: S603 - our own interpreter, on code that is trusted
+            program("-m", "agentcanvas.app.pattern_trial", *what),
+            stdin=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**environment(os.environ), "PYTHONHASHSEED": hash_seed},
+        )
 
 
 def _ended(trial: subprocess.Popen[str]) -> _Told:

@@ -1,6 +1,7 @@
 """Tries a user's pattern with simulated agents, in a process of its own.
 
-``-m agentcanvas.app.pattern_trial FILE``, or ``--entry-point NAME MODULE:ATTRIBUTE``.
+``-m agentcanvas.app.pattern_trial FILE``, or ``--entry-point NAME MODULE:ATTRIBUTE``. What was read
+of the file comes over standard input, so that nothing else is tried.
 
 It is played twice with the same replies. Two different records would diverge on every resume, and
 more turns than it declares would break every bound. Its steps are written out, a line each, so that
@@ -25,8 +26,8 @@ from agentcanvas.app.own_patterns import (
     GROUP,
     NO_PATTERN,
     difference,
-    load_module,
     misshapen,
+    module_of,
     patterns_of,
 )
 from agentcanvas.pattern import Cast, Outcome, Pattern, Size
@@ -88,7 +89,7 @@ def _digest(whole: Said | Outcome) -> str:
 def _loaded(what: list[str]) -> Any:
     if what[0] == ENTRY:
         return EntryPoint(name=what[1], value=what[2], group=GROUP).load()
-    return load_module(Path(what[0]))
+    return module_of(Path(what[0]), sys.stdin.buffer.read())
 
 
 def _compute_no_longer_than(seconds: int) -> None:

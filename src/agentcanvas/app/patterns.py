@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from agentcanvas.app.own_patterns import has_own, own_patterns
-from agentcanvas.app.trust import trust_of
+from agentcanvas.app.trust import standing
 from agentcanvas.app.workspace import FOLDER
 from agentcanvas.errors import FlowError
 from agentcanvas.flows.axes import (
@@ -155,9 +155,15 @@ def words_here(root: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """The user's own prompts (``.agentcanvas/prompts/``); none before they are trusted (D43)."""
     folder = root / FOLDER / PROMPTS
     files = sorted(folder.glob("*.md")) if folder.is_dir() else []
-    if not files or not trust_of(root, environ).may_run:
+    if not files:
         return {}
-    return {path.stem: path.read_text("utf-8", "replace")[:_LONGEST_PROMPT] for path in files}
+    found = standing(root, environ)
+    read = {path: path.read_bytes() for path in files if found.decision.may_run}
+    return {
+        path.stem: content.decode("utf-8", "replace")[:_LONGEST_PROMPT]
+        for path, content in read.items()
+        if found.now.covers(path.relative_to(root).as_posix(), content)
+    }
 
 
 def odd_prompts(own: Mapping[str, str], patterns: Iterable[str]) -> tuple[str, ...]:
