@@ -73,6 +73,7 @@ def test_it_is_listed_shown_simulated_checked_and_run_like_one_of_ours(machine: 
     assert json.loads(simulated.stdout)["runs"] == 20
     (machine.root / "relay.yaml").write_text(FLOW)
     assert machine.agentcanvas("flow", "check", "relay.yaml").returncode == 0
+    assert machine.agentcanvas("trust", "relay.yaml", "--yes").returncode == 0
     ran = machine.agentcanvas("run", "relay.yaml", "hello", "--unsafe")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "said on" in ran.stdout

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -35,6 +37,11 @@ from tests.cli.pseudo_terminal import PATIENCE_S, ROOT, at_terminal
 __all__ = ["desk"]
 
 FLOW = ".agentcanvas/flows/solo.yaml"
+SCRIPTED = """\
+version: 0.2
+agents: [{id: coder, runtime: {kind: script, script: scripts/coder.yaml}}]
+interactions: [{id: work, patternId: manager_worker, roles: {worker: coder}}]
+"""
 
 
 def trusted(desk: Desk, text: str | None = None) -> None:
@@ -251,6 +258,61 @@ def test_a_flow_that_came_with_the_repository_does_not_run_before_it_is_trusted(
     result = desk.give(office, "run", "solo", "fix it")
     assert (result.exit_code, office.orders) == (1, [])
     assert "agentcanvas trust" in result.stderr
+
+
+@pytest.mark.req("D43")
+@pytest.mark.parametrize("named", ["team.yaml", "./sub/../team.yaml", "sub/my team.yml"])
+def test_a_flow_that_lies_elsewhere_in_the_repository_does_not_run_before_it_is_trusted(
+    desk: Desk, named: str
+) -> None:
+    trusted(desk)
+    (desk.root / "sub").mkdir()
+    path = desk.root / named
+    path.write_text(starter("solo"))
+    office = FakeOffice(begin=propose)
+    result = desk.give(office, "run", named, "fix it")
+    assert (result.exit_code, office.orders) == (1, [])
+    (words,) = re.findall(r"look, then: agentcanvas (.*)", result.stderr.replace("\n", " "))
+    assert desk.give(office, *shlex.split(words), "--yes").exit_code == 0
+    desk.give(office, "run", named, "fix it")
+    assert order_of(office).flow_text == starter("solo")
+    path.write_text(starter("solo") + "# one line more\n")
+    assert desk.give(office, "run", named, "fix it").exit_code == 1
+    desk.give(office, "run", "solo", "fix it")
+    assert len(office.orders) == 2, "the others may run as before"
+
+
+@pytest.mark.req("D43")
+def test_a_script_is_trusted_with_the_flow_that_names_it(desk: Desk) -> None:
+    script = "turns: [{turn: 1, steps: [{run: make it}]}]"
+    desk.write("scripts/coder.yaml", script)
+    desk.write(FLOW, SCRIPTED)
+    office = FakeOffice(begin=propose)
+    result = desk.give(office, "run", "solo", "fix it")
+    assert "2 files of this repository can run things; look, then: agentcanvas trust" in (
+        result.stderr
+    )
+    assert desk.give(office, "trust", "--yes").exit_code == 0
+    assert desk.give(office, "run", "solo", "fix it").exit_code == 3
+    desk.write("scripts/coder.yaml", script + "\n")
+    result = desk.give(office, "run", "solo", "fix it")
+    assert "Changed since you trusted them: scripts/coder.yaml" in result.stderr
+    assert len(office.orders) == 1
+
+
+@pytest.mark.req("D43")
+def test_a_link_in_the_repository_is_no_way_around_trust(
+    desk: Desk, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "mine.yaml").write_text(starter("solo"))
+    (desk.root / "team.yaml").symlink_to(elsewhere / "mine.yaml")
+    (desk.root / "teams").symlink_to(elsewhere)
+    office = FakeOffice(begin=propose)
+    for named in ("team.yaml", "teams/mine.yaml", str(desk.root / "team.yaml")):
+        result = desk.give(office, "run", named, "fix it")
+        assert (result.exit_code, office.orders) == (1, [])
+        assert "is not a plain file" in result.stderr.replace("\n", " ")
 
 
 @pytest.mark.req("D43")

@@ -116,6 +116,69 @@ def test_two_wishes_at_once_are_wrong_usage(place: Place) -> None:
     assert place.trusted() == set()
 
 
+SCRIPTED = """\
+version: 0.2
+agents:
+  - {id: coder, runtime: {kind: script, script: scripts/coder.yaml}}
+interactions:
+  - {id: work, patternId: not_known_here, roles: {worker: coder}}
+"""
+SCRIPT = "turns: [{turn: 1, steps: [{run: make it}, {say: done}]}]\n"
+
+
+def scripted(place: Place) -> None:
+    for name, text in {"team.yaml": SCRIPTED, "scripts/coder.yaml": SCRIPT}.items():
+        (place.root / name).parent.mkdir(exist_ok=True)
+        (place.root / name).write_text(text)
+
+
+def test_a_flow_that_lies_elsewhere_is_shown_and_trusted_with_its_scripts_when_it_is_named(
+    place: Place,
+) -> None:
+    scripted(place)
+    assert "team.yaml" not in place.run("trust", "--show").stdout
+    assert "team.yaml" not in place.run("trust", "--yes").stdout
+    said = place.run("trust", "team.yaml", "--yes").stdout
+    for words in (
+        "  new       team.yaml\n              coder runs: scripts/coder.yaml\n",
+        "Scripts: what scripted agents say, and commands that they run, confined\n"
+        "  new       scripts/coder.yaml\n              runs: make it\n",
+        "2 files differ from what you trusted",
+    ):
+        assert words in said
+    assert {"team.yaml", "scripts/coder.yaml"} <= place.trusted()
+
+
+def test_what_was_trusted_elsewhere_is_looked_at_again_with_all_others(place: Place) -> None:
+    scripted(place)
+    place.run("trust", "team.yaml", "--yes")
+    assert "            scripts/coder.yaml" in place.run("trust", "--show").stdout
+    (place.root / "scripts" / "coder.yaml").write_text(SCRIPT + "# more\n")
+    assert trust_of(place.root, environ(place)).may_run, "no other flow depends on it"
+    said = place.run("trust", "--yes").stdout
+    assert "  changed   scripts/coder.yaml" in said
+    assert "nothing changed" in place.run("trust", "team.yaml").stdout
+    (place.root / "team.yaml").unlink()
+    assert "team.yaml" not in place.run("trust").stdout
+
+
+def test_making_a_flow_leaves_the_trust_in_others_as_it_is(place: Place) -> None:
+    scripted(place)
+    place.run("trust", "team.yaml", "--yes")
+    assert "it is trusted" in place.run("flow", "new", "more").stdout
+    assert {"team.yaml", ".agentcanvas/flows/more.yaml"} <= place.trusted()
+
+
+@pytest.mark.parametrize("name", ["../elsewhere.yaml", "gone.yaml", "nothing"])
+def test_a_flow_that_is_not_in_the_workspace_is_not_trusted(place: Place, name: str) -> None:
+    (place.root / ".." / "elsewhere.yaml").write_text(FLOW)
+    done = place.run("trust", name, "--yes")
+    assert done.returncode == 1
+    assert "needs no trust" in done.stderr or "There is no flow" in done.stderr
+    assert place.trusted() == set()
+    assert place.run("trust", "theirs", "--revoke").returncode == 2
+
+
 def test_a_link_cannot_be_trusted_not_even_with_yes(place: Place, tmp_path: Path) -> None:
     (place.flows / "link.yaml").symlink_to(tmp_path / "elsewhere")
     done = place.run("trust", "--yes")

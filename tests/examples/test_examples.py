@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -61,6 +65,27 @@ async def test_an_example_ends_as_it_says_and_keeps_its_rule(name: str, tmp_path
     assert (state.reason, state.status) == (ENDS[name], RunStatus.DONE)
     assert log.asked()
     assert breaches(log, name) == []
+
+
+@pytest.mark.req("D43")
+def test_the_commands_of_their_page_do_as_it_says(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo", {"README.md": "# Here\n"})
+    shutil.copytree(EXAMPLES, root / "examples")
+    page = (EXAMPLES / "README.md").read_text("utf-8")
+    (commands,) = re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environ = {**os.environ, "HOME": str(tmp_path), "PATH": path}
+    for line in commands.splitlines():
+        done = subprocess.run(
+            ["sh", "-c", line],
+            cwd=root,
+            env=environ,
+            input="y\n",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
 
 
 @pytest.mark.req("P18", "P19", "F2", "D46")

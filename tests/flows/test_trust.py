@@ -50,6 +50,40 @@ def test_files_that_can_run_something_are_covered_and_no_others(workspace: Path)
     ]
 
 
+def test_a_flow_that_lies_elsewhere_counts_with_its_scripts_where_it_is_named(
+    workspace: Path,
+) -> None:
+    before = trusted(workspace)
+    (workspace / "team.yaml").write_text(
+        "version: 0.2\nagents: [{id: a, runtime: {kind: script, script: src/s.yaml}}]"
+    )
+    (workspace / "src" / "s.yaml").write_text("turns: []")
+    assert decide(fingerprint(workspace), before).may_run, "nobody names it"
+    now = fingerprint(workspace, ["team.yaml"])
+    decision = decide(now, before)
+    assert decision.state is TrustState.CHANGED
+    assert decision.added == ("src/s.yaml", "team.yaml")
+    assert decision.sentence_on("my team.yaml") == (
+        "Not trusted yet: src/s.yaml, team.yaml; look, then: agentcanvas trust 'my team.yaml'"
+    )
+    (workspace / "src" / "s.yaml").write_text("turns: [ ]")
+    again = decide(fingerprint(workspace, ["team.yaml"]), Trusted(now.files))
+    assert again.changed == ("src/s.yaml",)
+    (workspace / "team.yaml").unlink()
+    assert decide(fingerprint(workspace), Trusted(now.files)).may_run, "nobody names it any more"
+
+
+def test_a_flow_that_lies_behind_a_link_cannot_be_trusted(workspace: Path, tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "team.yaml").write_text("version: 0.2")
+    (workspace / "link").symlink_to(tmp_path / "theirs")
+    (workspace / "team.yaml").symlink_to("link/team.yaml")
+    for flow in ("link/team.yaml", "team.yaml", "link"):
+        now = fingerprint(workspace, [flow])
+        assert decide(now, Trusted(now.files)).state is TrustState.UNFIT
+        assert flow in now.unfit[0]
+
+
 def test_what_was_never_trusted_does_not_run(workspace: Path) -> None:
     decision = decide(fingerprint(workspace), None)
     assert decision.state is TrustState.NEVER_TRUSTED
@@ -152,7 +186,12 @@ def test_the_record_keeps_each_workspace_apart(workspace: Path, tmp_path: Path) 
     assert known[str(workspace)] == Trusted(fingerprint(workspace).files, 7)
     assert len(known) == 2
     assert record.stat().st_mode & 0o777 == 0o600
-    write_trust(record, workspace, Fingerprint(), at=9)
+    (workspace / "team.yaml").write_text("version: 0.2")
+    named = fingerprint(workspace, ["team.yaml"])
+    write_trust(record, workspace, named, at=9, flows=["team.yaml"])
+    write_trust(record, workspace, fingerprint(workspace), at=10)
+    assert read_trust(record)[str(workspace)] == Trusted(named.files, 10, ("team.yaml",))
+    write_trust(record, workspace, Fingerprint(), at=11)
     assert str(workspace) not in read_trust(record)
 
 

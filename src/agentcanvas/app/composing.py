@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from agentcanvas.app.clis import AUTO, choose
 from agentcanvas.app.patterns import KNOWN, infos_here
-from agentcanvas.app.trust import trust_of
+from agentcanvas.app.trust import standing
 from agentcanvas.errors import FlowError, PermissionDenied
 from agentcanvas.flows import emit
 from agentcanvas.flows.bounds import bounds
@@ -26,6 +26,7 @@ from agentcanvas.flows.edit import updated
 from agentcanvas.flows.guards import PERSON
 from agentcanvas.flows.load import SUFFIXES, find_flow, flow_files, read_flow
 from agentcanvas.flows.model import Flow
+from agentcanvas.flows.named_files import path_within
 from agentcanvas.flows.pattern_info import Patterns
 from agentcanvas.flows.team import NetworkMode, Runtime
 
@@ -108,11 +109,33 @@ def nearly_a_flow(root: Path, word: str) -> str:
 
 def flow_named(root: Path, here: Path, name: str, environ: Mapping[str, str]) -> Composed:
     """A flow of the workspace by its name, or any by its path; strangers' flows are refused."""
+    path = flow_path(root, here, name)
+    document = read_flow(path)
+    _refuse_strangers(root, path, name, document, environ)
+    return _composed(path.stem, document, infos_here(root, environ))
+
+
+def flow_path(root: Path, here: Path, name: str) -> Path:
+    """The file of a flow by its name, or by its path as seen from where one is."""
     path = here / name
-    if not (name.endswith(SUFFIXES) and path.is_file()):
-        path = find_flow(root, name)
-    _refuse_untrusted(root, path, environ)
-    return _composed(path.stem, read_flow(path), infos_here(root, environ))
+    return path if name.endswith(SUFFIXES) and path.is_file() else find_flow(root, name)
+
+
+def _refuse_strangers(
+    root: Path, path: Path, name: str, document: Document, environ: Mapping[str, str]
+) -> None:
+    """Raise if a flow lies in the workspace and this text of it is not what was trusted."""
+    flow = path_within(root, path)
+    if not flow:  # it lies elsewhere: whoever names it brought it along
+        return
+    found = standing(root, environ, [flow])
+    if not found.decision.may_run:
+        named = () if path in flow_files(root).values() else (name,)
+        raise PermissionDenied(
+            f"{path.stem} does not run yet. {found.decision.sentence_on(*named)}"
+        )
+    if document.root is not None and not found.now.covers(flow, document.content):
+        raise PermissionDenied(f"{path.stem} was changed in this very moment; say it again.")
 
 
 def flow_for(
@@ -232,12 +255,3 @@ def _check(said: str) -> tuple[str, str]:
     if not command.strip():
         raise FlowError("A check needs a command, such as --check 'tests=npm test'.")
     return name or command.split()[0].rpartition("/")[2] or "check", command
-
-
-def _refuse_untrusted(root: Path, path: Path, environ: Mapping[str, str]) -> None:
-    # What lies outside was named by its path, by the person who starts it.
-    if not path.resolve().is_relative_to(root.resolve()):
-        return
-    decision = trust_of(root, environ)
-    if not decision.may_run:
-        raise PermissionDenied(f"{path.stem} does not run yet. {decision.sentence}")

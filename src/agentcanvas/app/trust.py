@@ -7,7 +7,7 @@ and that a flow somebody makes here is no stranger's.
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import msgspec
 from agentcanvas.app.workspace import user_data_folder
 from agentcanvas.clock import Clock
 from agentcanvas.errors import ResourceError
+from agentcanvas.flows.load import flow_files
 from agentcanvas.flows.trust import (
     Fingerprint,
     TrustDecision,
@@ -42,11 +43,33 @@ def trust_record(environ: Mapping[str, str]) -> Path:
     return user_data_folder(environ) / RECORD
 
 
-def standing(root: Path, environ: Mapping[str, str]) -> Standing:
-    """Look at every file that can run something."""
-    now = fingerprint(root)
-    before = read_trust(trust_record(environ)).get(str(root.resolve()))
+def standing(root: Path, environ: Mapping[str, str], flows: Sequence[str] = ()) -> Standing:
+    """Look at every file that can run something; ``flows`` are some by their paths below the root.
+
+    A flow that lies elsewhere than flows do, and the scripts of any, count only where it is named:
+    whether the others may run does not depend on them.
+    """
+    now = fingerprint(root, flows)
+    before = trusted_before(root, environ)
     return Standing(now, before, decide(now, before))
+
+
+def trusted_before(root: Path, environ: Mapping[str, str]) -> Trusted | None:
+    """What this user has trusted in a workspace, whatever is there now."""
+    return read_trust(trust_record(environ)).get(str(root.resolve()))
+
+
+def flows_to_look_at(
+    root: Path, environ: Mapping[str, str], named: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """The flows of a workspace, those elsewhere in it that were trusted, and what is named now."""
+    before = trusted_before(root, environ)
+    there = before.flows if before else ()
+    return tuple(dict.fromkeys((*_flows_here(root), *there, *named)))
+
+
+def _flows_here(root: Path) -> list[str]:
+    return [path.relative_to(root).as_posix() for path in flow_files(root).values()]
 
 
 def trust_of(root: Path, environ: Mapping[str, str]) -> TrustDecision:
@@ -55,13 +78,19 @@ def trust_of(root: Path, environ: Mapping[str, str]) -> TrustDecision:
 
 
 def trust_now(
-    root: Path, environ: Mapping[str, str], clock: Clock, *, seen: Fingerprint | None = None
+    root: Path,
+    environ: Mapping[str, str],
+    clock: Clock,
+    *,
+    flows: Sequence[str] = (),
+    seen: Fingerprint | None = None,
 ) -> TrustDecision:
     """Trust a workspace; ``seen`` is what the user looked at, so that nothing slips in later."""
-    now = fingerprint(root) if seen is None else seen
+    now = fingerprint(root, flows) if seen is None else seen
+    apart = set(flows) - set(_flows_here(root))
     with _ours(environ) as record:
-        write_trust(record, root, now, at=clock.now_ms())
-    return trust_of(root, environ)
+        write_trust(record, root, now, at=clock.now_ms(), flows=sorted(apart))
+    return standing(root, environ, flows).decision
 
 
 def revoke(root: Path, environ: Mapping[str, str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -12,49 +12,55 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from agentcanvas.app.trust import Standing, revoke, standing, trust_now
-from agentcanvas.app.workspace import FOLDER
-from agentcanvas.cli.here import root_here
+from agentcanvas.app.composing import flow_path
+from agentcanvas.app.trust import Standing, flows_to_look_at, revoke, standing, trust_now
+from agentcanvas.app.what_runs import KINDS, WhatRuns
+from agentcanvas.cli.here import folder_here, root_here
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.clock import SystemClock, rfc3339
-from agentcanvas.flows.check import check
-from agentcanvas.flows.load import read_flow
-from agentcanvas.flows.model import Flow
+from agentcanvas.errors import FlowError
+from agentcanvas.flows.named_files import path_within
 from agentcanvas.flows.trust import TrustState
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 _LONGEST: Final = 500
 _MOST_SHOWN: Final = 50
-_KINDS: Final = {
-    f"{FOLDER}/flows/": "Flows: they say which agents and commands run, confined",
-    f"{FOLDER}/prompts/": "Prompts: what patterns ask agents, in the place of the built-in words",
-    f"{FOLDER}/patterns/": "Patterns: Python code that runs with all your rights, not confined",
-    f"{FOLDER}/skills/": "Skills: instructions and scripts that agents are given",
-    f"{FOLDER}/hooks/": "Hooks: commands that run at certain moments",
-    "": "Settings and MCP servers",
-}
 
 
 @app.command()
 def trust(
+    flows: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FLOW]...",
+            help="Flows that lie elsewhere in this workspace, by their paths.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
     show: Annotated[bool, typer.Option("--show", help="Only show; ask nothing.")] = False,
     take_back: Annotated[bool, typer.Option("--revoke", help="Take the trust back.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Trust without being asked.")] = False,
 ) -> None:
     """Show what in this repository may run, what changed, and ask whether you allow it.
 
-    The answer is kept outside the repository and holds until one of the files changes.
+    The answer is kept outside the repository and holds until one of the files changes. A flow that
+    does not lie in .agentcanvas/flows is looked at when you name it, and so are its scripts.
     """
     if sum((show, take_back, yes)) > 1:
         raise typer.BadParameter("say one of --show, --revoke and --yes")
     root = root_here()
+    if take_back and flows:
+        raise typer.BadParameter("--revoke takes all trust back, and no flow is named with it")
     if take_back:
         had = revoke(root, os.environ)
         print("The trust is taken back." if had else "There was no trust to take back.")
         return
-    found = standing(root, os.environ)
-    _print(root, found)
+    named = [_in_workspace(root, name) for name in flows or ()]
+    looked_at = flows_to_look_at(root, os.environ, named)
+    found = standing(root, os.environ, looked_at)
+    _print(found, WhatRuns(root, found, looked_at))
     if show or found.decision.may_run:
         return
     if found.decision.state is TrustState.UNFIT:
@@ -63,8 +69,14 @@ def trust(
         print("Nothing was trusted, and nothing of it runs.")
         raise typer.Exit(1)
     # What was shown is what is trusted: a file that changed since will be asked about.
-    now = trust_now(root, os.environ, SystemClock(), seen=found.now)
+    now = trust_now(root, os.environ, SystemClock(), flows=looked_at, seen=found.now)
     print("Trusted, until one of these files changes." if now.may_run else now.sentence)
+
+
+def _in_workspace(root: Path, name: str) -> str:
+    if path := path_within(root, flow_path(root, folder_here(), name)):
+        return path
+    raise FlowError(f"{name} does not lie in {root}; what you name from elsewhere needs no trust.")
 
 
 def _agreed() -> bool:
@@ -79,19 +91,18 @@ def _agreed() -> bool:
 # Showing ----------------------------------------------------------------------------------------
 
 
-def _print(root: Path, found: Standing) -> None:
+def _print(found: Standing, runs: WhatRuns) -> None:
     console = Console(highlight=False, soft_wrap=True)
     marks = _marks(found)
-    for prefix, title in _KINDS.items():
-        paths = [path for path in marks if _kind(path) == prefix]
+    for title in KINDS.values():
+        paths = [path for path in marks if runs.kind(path) == title]
         if paths:
             console.print(Text(title, style="bold"))
         for path in paths[:_MOST_SHOWN]:
             mark, style = marks[path]
             console.print(Text(f"  {mark:<8}  {one_line(path, _LONGEST)}", style=style))
-            if prefix.endswith("flows/") and path in found.now.files:
-                for line in _runs(root / path):
-                    console.print(Text(f"              {one_line(line, _LONGEST)}", style="dim"))
+            for line in runs.lines(path):
+                console.print(Text(f"              {one_line(line, _LONGEST)}", style="dim"))
         if len(paths) > _MOST_SHOWN:
             console.print(Text(f"  … and {len(paths) - _MOST_SHOWN} more", style="dim"))
     console.print(Text(f"{one_line(_summary(found), 2_000)}", style="bold"))
@@ -107,35 +118,6 @@ def _marks(found: Standing) -> Mapping[str, tuple[str, str]]:
     told |= dict.fromkeys(decision.added, (new, "green" if new else "default"))
     told |= dict.fromkeys(decision.removed, ("gone", "red"))
     return told | {path: ("", "default") for path in sorted(found.now.files) if path not in told}
-
-
-def _kind(path: str) -> str:
-    return next(prefix for prefix in _KINDS if path.startswith(prefix))
-
-
-def _runs(path: Path) -> Iterator[str]:
-    """The commands in a flow, since those are what one looks for."""
-    flow = check(read_flow(path)).flow
-    if flow is None:
-        yield "has errors and cannot run: agentcanvas flow check"
-        return
-    yield from _commands(flow)
-
-
-def _commands(flow: Flow) -> Iterator[str]:
-    if flow.setup is not None:
-        yield f"setup runs: {flow.setup.command}"
-    for agent in flow.agents:
-        runtime = agent.runtime
-        if runtime is None:
-            continue
-        command = runtime.command
-        line = command if isinstance(command, str) else " ".join(command or ())
-        if told := line or runtime.call or runtime.script or runtime.url:
-            yield f"{agent.id} runs: {told}"
-    for checks in (flow.checks, *(each.checks for each in flow.interactions)):
-        for each in checks:
-            yield f"check {each.name} runs: {each.command}"
 
 
 def _summary(found: Standing) -> str:

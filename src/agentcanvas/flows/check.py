@@ -77,6 +77,13 @@ def check(
     return Checked(None if wrong else msgspec.convert(unfolded, Flow), tuple(problems))
 
 
+def said(document: Document) -> Flow | None:
+    """What a document says, whether its rules hold or not: its patterns may become known later."""
+    if document.data is None or any(problem.is_error for problem in document.problems):
+        return None
+    return made(document.data, Flow)[0]
+
+
 def _scene(data: Any, patterns: Patterns, runtimes: frozenset[str], *, whole: bool) -> Scene | None:
     if not isinstance(data, dict):
         return None
