@@ -16,8 +16,9 @@ from agentcanvas.flows.document import read_document
 from agentcanvas.protocol.packet import Rule
 from agentcanvas.runs.rules import rules_of
 from agentcanvas.runs.state import TaskStatus
+from agentcanvas.sandbox.generation import take_generation
 from tests.chaos.driving import PYTHON, flow, judged, order, rests, writing
-from tests.runs.workspaces import engine_on, repository
+from tests.runs.workspaces import engine_on, git, repository
 
 pytestmark = pytest.mark.anyio
 
@@ -50,9 +51,12 @@ def heard(said: dict[str, list[str]], who: str, then: Callable[[Turn], str]) -> 
     return answer
 
 
-def rules_in(root: Path, common: list[str], own: list[str]) -> tuple[tuple[Rule, ...], list[str]]:
+async def rules_in(
+    root: Path, common: list[str], own: list[str]
+) -> tuple[tuple[Rule, ...], list[str]]:
     text = with_rules(flow(), common, coder=own)
-    found, told = rules_of(check(read_document(text)).sound(), root)
+    base = await take_generation(root, "run_20260301_101500")
+    found, told = rules_of(check(read_document(text)).sound(), base)
     return found["coder"], told
 
 
@@ -117,33 +121,92 @@ async def test_rules_in_words_allow_nothing_that_the_flow_does_not(
     assert {path: (root / path).read_text() for path in files} == after
 
 
-def test_rules_of_all_come_before_those_of_one_each_with_its_file(tmp_path: Path) -> None:
+async def test_rules_of_all_come_before_those_of_one_each_with_its_file(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("A")
     (tmp_path / "b.md").write_text("B")
-    rules, told = rules_in(tmp_path, ["a.md"], ["b.md", "Be brief."])
+    rules, told = await rules_in(tmp_path, ["a.md"], ["b.md", "Be brief."])
     assert rules == (Rule("a.md", "A"), Rule("b.md", "B"), Rule("coder", "Be brief."))
     assert told == []
 
 
 @pytest.mark.parametrize("name", ["gone.md", "folder.md", "pipe.md", "~nobody-at-all/x.md"])
-def test_a_file_of_rules_that_cannot_be_read_is_told_once_and_is_no_rule(
+async def test_a_file_of_rules_that_cannot_be_read_is_told_once_and_is_no_rule(
     tmp_path: Path, name: str
 ) -> None:
     (tmp_path / "folder.md").mkdir()
     os.mkfifo(tmp_path / "pipe.md")
-    assert rules_in(tmp_path, [name], [name]) == (
+    assert await rules_in(tmp_path, [name], [name]) == (
         (),
         [f"The rules {name} were not found and are left out."],
     )
 
 
-def test_a_file_of_rules_that_says_nothing_is_not_taken_for_its_name(tmp_path: Path) -> None:
+@pytest.mark.req("S9")
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("docs/rules.md", "docs/rules.md is a link; put the file itself there"),
+        ("docs/env.md", "docs/env.md is a link; put the file itself there"),
+        ("linked/rules.md", "agents do not see linked/rules.md, which git ignores or a link"),
+        (".env", "agents do not see .env, which git ignores or a link leads to; name it under"),
+        ("~/.aws/credentials", "~/.aws/credentials lies in your home; copy it into the workspace"),
+        ("{home}/.aws/credentials", "is absolute; name files relative to the workspace"),
+        ("../home/.aws/credentials", "contains '..'; name files inside the workspace"),
+        (".agentcanvas/server.json", "is in the internal folder .agentcanvas/; leave it out"),
+        (".git/config", "is in the internal folder .git/; leave it out"),
+    ],
+)
+async def test_rules_are_files_that_agents_see_and_nothing_behind_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, why: str
+) -> None:
+    home = tmp_path / "home"
+    root = repository(tmp_path / "repo", {".gitignore": ".env\n", "docs/house.md": HOUSE})
+    for path in (home / ".aws/credentials", root / ".env", root / ".agentcanvas/server.json"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("SECRET")
+    (root / "docs/rules.md").symlink_to(home / ".aws/credentials")
+    (root / "docs/env.md").symlink_to("../.env")
+    (home / "rules.md").write_text("SECRET")
+    (root / "linked").symlink_to(home)
+    git(root, "add", "-A")
+    monkeypatch.setenv("HOME", str(home))
+    named = name.format(home=home)
+    rules, (told,) = await rules_in(root, [f"TEAM:{named}"], ["docs/house.md"])
+    assert rules == (Rule("docs/house.md", HOUSE),)
+    assert told.startswith(f"The rules TEAM:{named} are left out: ")
+    assert why in told
+    rules, _ = await rules_in(root, [], [named])
+    assert "SECRET" not in "".join(rule.text for rule in rules)
+
+
+async def test_rules_that_git_ignores_are_read_where_the_flow_brings_them(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo", {".gitignore": "own/\n"})
+    (root / "own").mkdir()
+    (root / "own" / "house.md").write_text(HOUSE)
+    said: dict[str, list[str]] = {}
+    functions = {"coder": heard(said, "coder", writing("greeting.txt", "hello\n"))}
+    told = msgspec.json.decode(with_rules(flow(), ["./own/house.md"]))
+    for bring in ([], ["own/**"]):
+        text = msgspec.json.encode(told | {"bring": bring}).decode()
+        async with engine_on(root, functions=functions) as engine:
+            await rests(engine, await engine.start(order(text)))
+    assert [HOUSE in prompt for prompt in said["coder"]] == [False, True]
+
+
+async def test_a_file_of_rules_that_says_nothing_is_not_taken_for_its_name(tmp_path: Path) -> None:
     (tmp_path / "empty.md").touch()
-    assert rules_in(tmp_path, [], ["empty.md"]) == ((Rule("empty.md", ""),), [])
+    assert await rules_in(tmp_path, [], ["empty.md"]) == ((Rule("empty.md", ""),), [])
 
 
-def test_rules_that_are_too_long_are_cut_and_that_is_told(tmp_path: Path) -> None:
+async def test_rules_that_are_too_long_are_cut_and_that_is_told(tmp_path: Path) -> None:
     (tmp_path / "long.md").write_text("x" * 64_001)
-    (rule,), told = rules_in(tmp_path, ["long.md"], [])
+    (rule,), told = await rules_in(tmp_path, ["long.md"], [])
     assert len(rule.text) == 64_000
     assert told == ["Of the rules long.md only the first 64,000 bytes are in effect."]
+
+
+@pytest.mark.parametrize(
+    "words", ["Be brief.", "Use .. for ranges.", "/no slashes", "a\0b", "What is in ~/x is mine."]
+)
+async def test_words_that_name_no_file_are_the_rule_itself(tmp_path: Path, words: str) -> None:
+    assert await rules_in(tmp_path, [], [words]) == ((Rule("coder", words),), [])

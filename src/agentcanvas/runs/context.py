@@ -43,6 +43,7 @@ class RunContext:
     attendance: Attendance
     confinement: Confinement
     rules: dict[str, tuple[Rule, ...]]
+    """By agent; read from the files of the run as soon as these are frozen."""
     recorded: Callable[[], Awaitable[list[e.Recorded]]]
     """The run's events as they stand."""
     audited: Callable[[], Awaitable[str]]

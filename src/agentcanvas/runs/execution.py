@@ -166,7 +166,6 @@ class Execution:
         self, connection: Connection, journal: Journal, before: list[e.Recorded]
     ) -> RunContext:
         equipment, flow, logbook, clock = self._with, self._flow, self.logbook, self._clock
-        rules, _ = rules_of(flow, equipment.workspace)
         meter = meter_of(flow, before, clock)
         return RunContext(
             order=self._order,
@@ -201,7 +200,7 @@ class Execution:
             noting=Noting(Notebook(equipment.workspace / STATE_FOLDER), logbook.run_id, clock),
             attendance=self._attendance,
             confinement=self._picked.confinement,
-            rules=rules,
+            rules={},
             recorded=lambda: history.recorded(equipment.store, logbook.stream),
             audited=lambda: _audited(equipment.store),
         )
@@ -259,11 +258,10 @@ class Execution:
 
     async def _greet(self, context: RunContext, before: list[e.Recorded]) -> None:
         """Say once what the user should know, and freeze the workspace as it is."""
-        _, missing = rules_of(self._flow, self._with.workspace)
-        if not any(isinstance(entry.event, e.WarningGiven) for entry in before):
-            warnings = [*self._picked.warnings, *missing, *self._with.advice(self._flow)]
-            if warnings:
-                await context.logbook.write(*map(_warning, warnings))
+        is_told = any(isinstance(entry.event, e.WarningGiven) for entry in before)
+        warnings = [*self._picked.warnings, *self._with.advice(self._flow)]
+        if warnings and not is_told:
+            await context.logbook.write(*map(_warning, warnings))
         await forget_old_logs(
             self._with.store,
             self._with.workspace / ".agentcanvas",
@@ -272,7 +270,10 @@ class Execution:
             self._clock.now_ms(),
         )
         await context.ground.recover()
-        await context.ground.current()
+        rules, missing = rules_of(self._flow, await context.ground.current())
+        context.rules.update(rules)
+        if missing and not is_told:
+            await context.logbook.write(*map(_warning, missing))
         if self._flow.setup is not None and not self._order.plan_only:
             await prepare(context, self._flow.setup)
 
