@@ -83,7 +83,10 @@ def _sides(hunk: Hunk) -> tuple[list[bytes], list[bytes]]:
     return old, new
 
 
-def blob_id(data: bytes) -> str:
-    """The name that git gives a content, in patches as in the quarantine."""
+def blob_id(data: bytes, form: str = "sha1") -> str:
+    """The name that git gives a content, in patches as in the quarantine.
+
+    ``form`` is the way in which a repository names its objects.
+    """
     head = f"blob {len(data)}\0".encode()
-    return hashlib.sha1(head + data, usedforsecurity=False).hexdigest()
+    return hashlib.new(form, head + data, usedforsecurity=False).hexdigest()

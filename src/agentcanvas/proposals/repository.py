@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agentcanvas.errors import GitUnusable, LandingRefused
+from agentcanvas.proposals.hunks import blob_id
 from agentcanvas.proposals.quarantine import git_path, last_words
 from agentcanvas.proposals.ways import Identity
 
@@ -37,6 +38,7 @@ _UNDER_WAY: Final = {
     "rebase-apply": "a rebase",
     "sequencer": "a sequence of commits",
 }
+_LENGTHS: Final = {"sha1": 40, "sha256": 64}
 _WHOSE: Final = ("PATH", "HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")
 _WHO: Final = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL")
 Listed = tuple[str, str]
@@ -50,7 +52,8 @@ class Repository:
     workspace: Path
     git_dir: Path
     prefix: bytes
-    no_object: str
+    form: str
+    """How it names its objects: sha1 or sha256."""
 
     @classmethod
     def of(cls, workspace: Path) -> Repository:
@@ -64,10 +67,14 @@ class Repository:
                 f"{workspace} is not in a git working tree{why}, so there is nothing to commit to. "
                 "Land in the working tree instead, or run git init."
             )
-        length = {b"sha1": 40, b"sha256": 64}.get(lines[2])
-        if length is None:
-            raise GitUnusable(f"git names objects in an unknown way here: {lines[2]!r}.")
-        return cls(workspace, Path(os.fsdecode(lines[1])), lines[3], "0" * length)
+        form = lines[2].decode(errors="replace")
+        if form not in _LENGTHS:
+            raise GitUnusable(f"git names objects in an unknown way here: {form!r}.")
+        return cls(workspace, Path(os.fsdecode(lines[1])), lines[3], form)
+
+    @property
+    def no_object(self) -> str:
+        return "0" * _LENGTHS[self.form]
 
     def identity(self) -> Identity:
         """Who the user is to git; nothing is guessed."""
@@ -163,7 +170,10 @@ class Repository:
             stdin=names.encode(),
             cwd=scratch,
         )
-        return said.decode().split()
+        stored = said.decode().split()
+        if stored != [blob_id(data, self.form) for data in contents]:
+            raise GitUnusable("git stored another content than it was given; nothing was landed.")
+        return stored
 
     def load(self, oids: Iterable[str]) -> dict[str, bytes]:
         """The contents of blobs, with one process; ``LandingRefused`` if one is gone."""
@@ -220,11 +230,14 @@ class Repository:
         extra: Mapping[str, str] | None = None,
         cwd: Path | None = None,
     ) -> subprocess.CompletedProcess[bytes]:
+        folder = cwd or self.git_dir
         environment = {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": os.devnull,
             "LC_ALL": "C",
             "GIT_DIR": str(self.git_dir),
+            # Else the configuration names one, as in a submodule, and names are looked up there.
+            "GIT_WORK_TREE": str(folder),
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_ATTR_NOSYSTEM": "1",
@@ -238,7 +251,7 @@ class Repository:
         }
         return subprocess.run(  # noqa: S603 - git, with arguments made here
             [git_path(), *_ALONE, *arguments],
-            cwd=cwd or self.git_dir,
+            cwd=folder,
             env=environment,
             input=stdin,
             capture_output=True,
