@@ -30,8 +30,9 @@ from agentcanvas.proposals.journal import (
     checked_name,
     nothing_to_undo,
 )
+from agentcanvas.proposals.links import leading_others_out
 from agentcanvas.proposals.merge import Conflict, Plan, plan
-from agentcanvas.proposals.patch import Change, inspect
+from agentcanvas.proposals.patch import Change, inspect, links_of
 from agentcanvas.proposals.policy import Breach, Policy
 from agentcanvas.proposals.quarantine import PREFIX, Quarantine
 from agentcanvas.proposals.sealer import Sealer
@@ -199,6 +200,11 @@ class Landing:
                 Change(os.fsencode(move.path), before=new, after=old)
                 for move, old, new in self._files(name).contents(landed)
             ]
+            for led in leading_others_out(links_of(changes), here):
+                raise ApplyConflict(
+                    f"Nothing was taken back: {led.path} {led.detail}.",
+                    conflicts={led.path: led.detail},
+                )
             try:
                 with (
                     self._quarantine(self._policy) as git,

@@ -55,6 +55,11 @@ class Touch:
         return self.sections[-1].deleted
 
     @property
+    def has_link(self) -> bool:
+        """Whether there is a link before it or after it."""
+        return any(_LINK in section.modes for section in self.sections)
+
+    @property
     def names_content(self) -> bool:
         """Whether the patch says what it was made for; where the mode changes alone it does not."""
         return self.created or bool(self.old)

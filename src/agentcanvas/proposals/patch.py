@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agentcanvas.errors import ScopeViolation, UnsafePatch
+from agentcanvas.proposals.links import leading_out
 from agentcanvas.proposals.neighbours import clashes
 from agentcanvas.proposals.outline import FileSection, NotPlainError, read_outline, stands_for
 from agentcanvas.proposals.policy import (
@@ -19,7 +20,6 @@ from agentcanvas.proposals.policy import (
     BreachKind,
     Policy,
     files_as_folders,
-    link_breach,
     show,
 )
 from agentcanvas.proposals.quarantine import Quarantine, last_words
@@ -143,7 +143,8 @@ class _Inspector:
         _refuse_if_any(self._forbidden_results(touched, ids_after))
         _refuse_if_any(_broken_promises(promised, ids_after))
         after = self._read_result(touched, ids_after)
-        _refuse_if_any(self._escaping_links(touched, after))
+        changes = tuple(Change(path, before.get(path), after.get(path)) for path in touched)
+        _refuse_if_any(leading_out(links_of(changes), self.world))
         _refuse_if_any(files_as_folders(ids_after))
         new, gone = after.keys() - before.keys(), frozenset(touched) - after.keys()
         _refuse_if_any(clashes(new, self.base, gone))
@@ -151,7 +152,7 @@ class _Inspector:
             _refuse_if_any(clashes(new, self.world, gone))
         if not touched:
             raise _whole(BreachKind.NO_CHANGE, "the patch changes nothing")
-        return tuple(Change(path, before.get(path), after.get(path)) for path in touched)
+        return changes
 
     def _outline(self) -> list[FileSection]:
         if len(self.patch) > self.policy.max_patch_bytes:
@@ -244,18 +245,18 @@ class _Inspector:
             after[path] = Entry(Mode(mode), data)
         return after
 
-    def _escaping_links(self, touched: list[bytes], after: dict[bytes, Entry]) -> Iterator[Breach]:
-        changed = frozenset(touched)
 
-        def readlink(path: bytes) -> bytes | None:
-            if path not in changed:
-                return self.world.readlink(path)
-            entry = after.get(path)
-            return entry.data if entry and entry.mode is Mode.LINK else None
+def links_of(changes: Iterable[Change]) -> dict[bytes, bytes | None]:
+    """What becomes of the links among them, as ``links`` wants it."""
+    return {
+        change.path: _target(change.after)
+        for change in changes
+        if _target(change.before) is not None or _target(change.after) is not None
+    }
 
-        for path, entry in after.items():
-            if entry.mode is Mode.LINK and (breach := link_breach(path, entry.data, readlink)):
-                yield breach
+
+def _target(entry: Entry | None) -> bytes | None:
+    return entry.data if entry is not None and entry.mode is Mode.LINK else None
 
 
 def _type_changes_joined(

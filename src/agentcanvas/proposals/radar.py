@@ -20,8 +20,9 @@ from agentcanvas.errors import ApplyFailed, UnsafePatch
 from agentcanvas.proposals.collisions import Collision, collisions
 from agentcanvas.proposals.footprint import Footprint, Touch, footprint
 from agentcanvas.proposals.hunks import MisfitError, blob_id, content_after, surely_apart
+from agentcanvas.proposals.links import leading_out
 from agentcanvas.proposals.merge import Conflict, ConflictKind, merge_many
-from agentcanvas.proposals.patch import Change
+from agentcanvas.proposals.patch import Change, links_of
 from agentcanvas.proposals.policy import Policy
 from agentcanvas.proposals.quarantine import Quarantine
 from agentcanvas.proposals.tree import Entry, Mode, ObstacleError, Tree, disk_says
@@ -143,7 +144,7 @@ class Radar:
         due = [name for name in names if changed is None or name not in self._looks]
         if changed is not None:
             near = {name for path in changed for name in self._near(path)}
-            due = sorted({*due, *near})
+            due = sorted({*due, *near, *self._linking()})
         for name, outlook in zip(due, self._look(due), strict=True):
             self._looks[name] = outlook
         return tuple(_aged(self._looks[n], self._watched[n].waiting, generation) for n in names)
@@ -158,9 +159,14 @@ class Radar:
             if trodden.startswith(below):
                 yield from names
 
+    def _linking(self) -> Iterable[str]:
+        """Whoever changes links: where one leads, any path can decide."""
+        for name, each in self._watched.items():
+            if any(touch.has_link for touch in each.footprint.files.values()):
+                yield name
+
     def _look(self, names: Sequence[str]) -> list[Outlook]:
-        with Tree(self._workspace) as here:
-            seen = _Seen(here)
+        with _Seen(self._workspace) as seen:
             looks = [self._compare(self._watched[name], seen) for name in names]
         drifting = [look for look in looks if look.drifted]
         if drifting:
@@ -173,6 +179,7 @@ class Radar:
 
     def _compare(self, watched: _Watched, seen: _Seen) -> _Look:
         look = _Look()
+        touches = watched.footprint.files.values()
         removed = {path for path, touch in watched.footprint.files.items() if touch.deleted}
         with Tree(watched.waiting.base) as base:
             for path, touch in watched.footprint.files.items():
@@ -191,6 +198,11 @@ class Radar:
                 look.moved.append(path)
                 if not (same and touch.leads_to(oid, mode)):
                     self._drift(touch, base, seen, look)
+            linked = [change for touch in touches if (change := _link_change(touch, base))]
+        told = {conflict.path for conflict in look.conflicts}
+        for breach in leading_out(links_of(linked), seen):
+            if breach.path not in told:
+                look.conflicts.append(Conflict(ConflictKind.IN_THE_WAY, breach.path, breach.detail))
         return look
 
     def _drift(self, touch: Touch, base: Tree, seen: _Seen, look: _Look) -> None:
@@ -210,18 +222,24 @@ class Radar:
             look.drifted.append((change, now))
 
 
-class _Seen:
+class _Seen(Tree):
     """The workspace during one look: each file is read once, and only its id is kept."""
 
-    def __init__(self, tree: Tree) -> None:
-        self.tree = tree
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
         self._marks: dict[bytes, tuple[str | None, str | None] | ObstacleError] = {}
+        self._links: dict[frozenset[bytes], set[bytes]] = {}
+
+    def links(self, without: frozenset[bytes]) -> set[bytes]:
+        if without not in self._links:
+            self._links[without] = super().links(without)
+        return self._links[without]
 
     def mark(self, path: bytes) -> tuple[str | None, str | None]:
         """Mode and blob id; both None when there is no such file."""
         if path not in self._marks:
             try:
-                entry = self.tree.look(path)
+                entry = self.look(path)
             except ObstacleError as obstacle:
                 self._marks[path] = obstacle
             else:
@@ -236,7 +254,7 @@ class _Seen:
     def entry(self, path: bytes) -> Entry | None:
         """None also where there is a folder that will make room."""
         try:
-            return self.tree.look(path)
+            return self.look(path)
         except ObstacleError:
             return None
 
@@ -246,7 +264,7 @@ def _makes_room(obstacle: ObstacleError, removed: set[str], touch: Touch, seen: 
     if obstacle.path.decode(errors="replace") in removed:
         return True
     gone = {path.encode() for path in removed}
-    return obstacle.is_folder and seen.tree.holds_only(touch.name, gone)
+    return obstacle.is_folder and seen.holds_only(touch.name, gone)
 
 
 def _is_as_in(base: Tree, touch: Touch, oid: str | None) -> bool:
@@ -272,6 +290,16 @@ def _change(touch: Touch, base: Tree) -> Change | None:
         raise MisfitError(touch.path)
     mode = Mode(last.new_mode.decode()) if last.changes_mode else before.mode
     return Change(touch.name, before, Entry(mode, content_after(before.data, last.hunks)))
+
+
+def _link_change(touch: Touch, base: Tree) -> Change | None:
+    """What a patch does to a link, or to a file that becomes one."""
+    if not touch.has_link:
+        return None
+    try:
+        return _change(touch, base)
+    except (MisfitError, ObstacleError):
+        return None
 
 
 def _merges_by_itself(change: Change, now: Entry | None, touch: Touch) -> bool:

@@ -13,7 +13,7 @@ import stat
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -72,6 +72,8 @@ class Source(Protocol):
 
     def names(self, folder: bytes) -> list[bytes]: ...
 
+    def links(self, without: frozenset[bytes]) -> set[bytes]: ...
+
     def holds_only(self, folder: bytes, paths: Container[bytes]) -> bool: ...
 
 
@@ -90,7 +92,7 @@ class Tree:
         self.root = root
         self._fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
-    def __enter__(self) -> Tree:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -126,6 +128,26 @@ class Tree:
                     return [os.fsencode(entry.name) for entry in entries]
         except ObstacleError:
             return []
+
+    def links(self, without: frozenset[bytes]) -> set[bytes]:
+        """All links; folders with a name among ``without`` are not entered, wherever they are."""
+        found, waiting = set(), [b""]
+        while waiting:
+            above = waiting.pop()
+            try:
+                with self.parent(above) as fd:
+                    if fd is None:
+                        continue
+                    with os.scandir(fd) as entries:
+                        for entry in entries:
+                            name = os.fsencode(entry.name)
+                            if entry.is_symlink():
+                                found.add(above + name)
+                            elif entry.is_dir(follow_symlinks=False) and name not in without:
+                                waiting.append(above + name + b"/")
+            except (ObstacleError, PermissionError):
+                continue  # replaced meanwhile, or closed to its owner as well
+        return found
 
     @contextmanager
     def parent(self, path: bytes, *, make: bool = False) -> Iterator[int | None]:
