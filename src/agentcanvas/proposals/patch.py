@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agentcanvas.errors import ScopeViolation, UnsafePatch
+from agentcanvas.proposals.embedded import repositories_in
 from agentcanvas.proposals.links import leading_out
 from agentcanvas.proposals.neighbours import clashes
 from agentcanvas.proposals.outline import FileSection, NotPlainError, read_outline, stands_for
@@ -150,6 +151,7 @@ class _Inspector:
         _refuse_if_any(clashes(new, self.base, gone))
         if self.world is not self.base:  # the user may have made files of such names meanwhile
             _refuse_if_any(clashes(new, self.world, gone))
+        _refuse_if_any(repositories_in(after.keys(), gone, self.world))
         if not touched:
             raise _whole(BreachKind.NO_CHANGE, "the patch changes nothing")
         return changes

@@ -69,6 +69,7 @@ class BreachKind(StrEnum):
     LINK_INTO_INTERNAL = "link_into_internal"
     THROUGH_LINK = "through_link"
     SPECIAL_FILE = "special_file"
+    EMBEDDED_REPOSITORY = "embedded_repository"
     FILE_TOO_LARGE = "file_too_large"
     TOTAL_TOO_LARGE = "total_too_large"
     TOO_MANY_FILES = "too_many_files"

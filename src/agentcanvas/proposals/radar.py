@@ -18,6 +18,7 @@ from anyio import to_thread
 
 from agentcanvas.errors import ApplyFailed, UnsafePatch
 from agentcanvas.proposals.collisions import Collision, collisions
+from agentcanvas.proposals.embedded import may_be_parts, repositories_in
 from agentcanvas.proposals.footprint import Footprint, Touch, footprint
 from agentcanvas.proposals.hunks import MisfitError, blob_id, content_after, surely_apart
 from agentcanvas.proposals.links import leading_out
@@ -28,8 +29,10 @@ from agentcanvas.proposals.quarantine import Quarantine
 from agentcanvas.proposals.tree import Entry, Mode, ObstacleError, Tree, disk_says
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
+
+    from agentcanvas.proposals.policy import Breach
 
 _ANYWHERE = Policy(left_out=())
 
@@ -73,6 +76,7 @@ class Outlook(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 class _Watched:
     waiting: Waiting
     footprint: Footprint
+    anywhere: bool
 
 
 @dataclass(slots=True)
@@ -105,7 +109,11 @@ class Radar:
                     breaches={breach.path: breach.detail},
                 )
         self.forget(waiting.proposal_id)
-        self._watched[waiting.proposal_id] = _Watched(waiting, trodden)
+        touches = trodden.files.values()
+        anywhere = any(touch.has_link for touch in touches) or may_be_parts(
+            touch.name for touch in touches
+        )
+        self._watched[waiting.proposal_id] = _Watched(waiting, trodden, anywhere)
         for path in trodden.files:
             self._treaders[path].add(waiting.proposal_id)
 
@@ -144,7 +152,7 @@ class Radar:
         due = [name for name in names if changed is None or name not in self._looks]
         if changed is not None:
             near = {name for path in changed for name in self._near(path)}
-            due = sorted({*due, *near, *self._linking()})
+            due = sorted({*due, *near, *self._anywhere()})
         for name, outlook in zip(due, self._look(due), strict=True):
             self._looks[name] = outlook
         return tuple(_aged(self._looks[n], self._watched[n].waiting, generation) for n in names)
@@ -159,11 +167,9 @@ class Radar:
             if trodden.startswith(below):
                 yield from names
 
-    def _linking(self) -> Iterable[str]:
-        """Whoever changes links: where one leads, any path can decide."""
-        for name, each in self._watched.items():
-            if any(touch.has_link for touch in each.footprint.files.values()):
-                yield name
+    def _anywhere(self) -> Iterable[str]:
+        """Whoever may be refused for the sake of any path, however far it is."""
+        return (name for name, each in self._watched.items() if each.anywhere)
 
     def _look(self, names: Sequence[str]) -> list[Outlook]:
         with _Seen(self._workspace) as seen:
@@ -179,7 +185,6 @@ class Radar:
 
     def _compare(self, watched: _Watched, seen: _Seen) -> _Look:
         look = _Look()
-        touches = watched.footprint.files.values()
         removed = {path for path, touch in watched.footprint.files.items() if touch.deleted}
         with Tree(watched.waiting.base) as base:
             for path, touch in watched.footprint.files.items():
@@ -198,11 +203,13 @@ class Radar:
                 look.moved.append(path)
                 if not (same and touch.leads_to(oid, mode)):
                     self._drift(touch, base, seen, look)
-            linked = [change for touch in touches if (change := _link_change(touch, base))]
+            refused = list(_refused(watched.footprint, base, seen))
         told = {conflict.path for conflict in look.conflicts}
-        for breach in leading_out(links_of(linked), seen):
-            if breach.path not in told:
-                look.conflicts.append(Conflict(ConflictKind.IN_THE_WAY, breach.path, breach.detail))
+        look.conflicts += [
+            Conflict(ConflictKind.IN_THE_WAY, breach.path, breach.detail)
+            for breach in refused
+            if breach.path not in told
+        ]
         return look
 
     def _drift(self, touch: Touch, base: Tree, seen: _Seen, look: _Look) -> None:
@@ -290,6 +297,15 @@ def _change(touch: Touch, base: Tree) -> Change | None:
         raise MisfitError(touch.path)
     mode = Mode(last.new_mode.decode()) if last.changes_mode else before.mode
     return Change(touch.name, before, Entry(mode, content_after(before.data, last.hunks)))
+
+
+def _refused(trodden: Footprint, base: Tree, seen: _Seen) -> Iterator[Breach]:
+    """What landing would not allow beside what is there now; of the patch alone it is known."""
+    touches = trodden.files.values()
+    gone = {touch.name for touch in touches if touch.deleted}
+    linked = [change for touch in touches if (change := _link_change(touch, base))]
+    yield from leading_out(links_of(linked), seen)
+    yield from repositories_in({touch.name for touch in touches} - gone, gone, seen)
 
 
 def _link_change(touch: Touch, base: Tree) -> Change | None:

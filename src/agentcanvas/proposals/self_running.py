@@ -109,6 +109,12 @@ _FILES: Final = (
     ),
     _known(_O.GIT, r"\.gitconfig", "can make git run commands where it is included"),
     _known(
+        _O.GIT,
+        r"[^/]+\.git/.+|objects/(?:[0-9a-f]{2}/[0-9a-f]{38,62}|pack/.+|info/.+)"
+        r"|refs/(?:heads|tags|remotes)/.+|packed-refs",
+        "belongs to a git repository within the workspace, as git sees it there",
+    ),
+    _known(
         _O.INSTALL,
         r"package\.json",
         "changes a script that npm runs, on install too",

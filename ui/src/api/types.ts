@@ -1166,7 +1166,7 @@ export interface Evidence {
 }
 
 /** Why a path, or the patch as a whole, may not land. */
-export type BreachKind = "patch_too_large" | "unreadable" | "not_plain_form" | "no_change" | "does_not_apply" | "wrong_base" | "misplaced_hunk" | "duplicate_path" | "name_clash" | "file_and_folder" | "absolute_path" | "parent_folder" | "bad_name" | "internal_folder" | "left_out_folder" | "submodule" | "outside_allowed" | "outside_scope" | "forbidden_mode" | "link_leaves" | "link_into_internal" | "through_link" | "special_file" | "file_too_large" | "total_too_large" | "too_many_files";
+export type BreachKind = "patch_too_large" | "unreadable" | "not_plain_form" | "no_change" | "does_not_apply" | "wrong_base" | "misplaced_hunk" | "duplicate_path" | "name_clash" | "file_and_folder" | "absolute_path" | "parent_folder" | "bad_name" | "internal_folder" | "left_out_folder" | "submodule" | "outside_allowed" | "outside_scope" | "forbidden_mode" | "link_leaves" | "link_into_internal" | "through_link" | "special_file" | "embedded_repository" | "file_too_large" | "total_too_large" | "too_many_files";
 
 /** One reason; `path` is empty when it is about the patch as a whole. */
 export interface Breach {
