@@ -116,6 +116,25 @@ def test_names_that_differ_only_in_case_collide(tmp_path: Path) -> None:
     assert one == Collision("docs/read.md", CollisionKind.NAME_CLASH, ("p1", "p2"))
 
 
+FOLDERS: dict[str, tuple[Files, Files, str]] = {
+    "two folders": ({"Src/new.py": "1\n"}, {"src/other.py": "2\n"}, "src"),
+    "a file and a folder": ({"Src": "1\n"}, {"src/other.py": "2\n"}, "src"),
+    "deep below": ({"a/B/x/1": "1\n", "a/B/y/2": "1\n"}, {"a/b/X/2": "2\n"}, "a/b"),
+}
+
+
+@pytest.mark.parametrize("case", FOLDERS)
+def test_folders_that_differ_only_in_case_collide_once(tmp_path: Path, case: str) -> None:
+    one, two, path = FOLDERS[case]
+    (met,) = found(tmp_path, p1=one, p2=two, p3={"other/z": "3\n"})
+    assert met == Collision(path, CollisionKind.NAME_CLASH, ("p1", "p2"))
+    assert met.sentence == f"{path} is the same as another new name on some disks: p1, p2"
+
+
+def test_files_beside_each_other_in_a_new_folder_do_not_collide(tmp_path: Path) -> None:
+    assert found(tmp_path, p1={"src/a": "1\n"}, p2={"src/b": "2\n"}, p3={"src/c/d": "3\n"}) == []
+
+
 def test_lines_of_different_bases_are_not_compared(tmp_path: Path) -> None:
     later = {"f": "first\n" * 20 + TEXT}
     steps = {

@@ -218,6 +218,37 @@ async def test_one_git_process_however_many_have_to_be_merged(
     assert (tmp_path / "count").read_text().split() == ["merge-tree"]
 
 
+@pytest.mark.parametrize(
+    ("landed", "waiting", "clash"),
+    [
+        ("Src/new.py", "src/other.py", "src/other.py: is the same as Src on"),
+        ("README", "readme", "readme: is the same as README on"),
+        ("deep/Er/x", "deep/er/y/z", "deep/er/y/z: is the same as deep/Er on"),
+        ("src", "SRC/x", "SRC/x: is the same as src on"),
+    ],
+)
+async def test_a_new_name_that_landing_would_refuse_cannot_land(
+    field: Field, landed: str, waiting: str, clash: str
+) -> None:
+    first = field.waits("p1", {**BASE, landed: "1\n"})
+    second = field.waits("p2", {**BASE, waiting: "2\n"})
+    field.waits("p3", {**BASE, "f": changed(3), "other/x": "3\n"})
+    assert {look.fitness for look in (await field.looks()).values()} == {Fitness.CLEAN}
+    assert [met.kind for met in field.radar.collisions()] == [CollisionKind.NAME_CLASH]
+    landing = Landing(field.workspace)
+    await landing.apply("p1", first, field.base)
+    field.radar.forget("p1")
+    looks = {each.proposal_id: each for each in await field.radar.recheck(changed=[landed])}
+    assert looks["p2"].fitness is Fitness.CONFLICTS
+    assert looks["p2"].reason.startswith(clash)
+    assert looks["p3"].fitness is Fitness.CLEAN
+    with pytest.raises(UnsafePatch, match="is the same as"):
+        await landing.apply("p2", second, field.base)
+    await landing.undo("p1")
+    looks = {each.proposal_id: each for each in await field.radar.recheck(changed=[landed])}
+    assert looks["p2"].fitness is Fitness.CLEAN
+
+
 async def test_nothing_is_read_through_a_link(field: Field, tmp_path: Path) -> None:
     field.waits("p1", {**BASE, "new/x": "x\n"})
     write_files(tmp_path / "elsewhere", {"x": "x\n"})

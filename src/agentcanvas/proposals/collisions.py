@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -121,23 +121,37 @@ def _group(path: str, group: Sequence[tuple[Span, str]]) -> Iterator[Collision]:
 def _clashes(by_path: Mapping[str, Mapping[str, Touch]]) -> Iterator[Collision]:
     """New files that cannot stand beside each other, on this disk or on another."""
     made = {
-        path: tuple(sorted(name for name, touch in touches.items() if touch.created))
+        path: frozenset(name for name, touch in touches.items() if touch.created)
         for path, touches in by_path.items()
     }
     made = {path: names for path, names in made.items() if names}
-    alike: dict[str, str] = {}
-    for path, names in sorted(made.items()):
-        parts = path.split("/")
-        for depth in range(1, len(parts)):
-            above = "/".join(parts[:depth])
-            if others := made.get(above):
-                everyone = tuple(sorted({*names, *others}))
-                yield Collision(above, CollisionKind.FILE_AND_FOLDER, everyone)
-        key = "/".join(fold(part) for part in parts)
-        other = alike.setdefault(key, path)
-        if other != path:
-            everyone = tuple(sorted({*names, *made[other]}))
-            yield Collision(path, CollisionKind.NAME_CLASH, everyone)
+    spelt: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for path, names in made.items():
+        for step in steps_to(path):
+            spelt[step.place][step.path] |= names
+            if step.path != path and (others := made.get(step.path)):
+                everyone = tuple(sorted(names | others))
+                yield Collision(step.path, CollisionKind.FILE_AND_FOLDER, everyone)
+    for alike in spelt.values():
+        first, *rest = sorted(alike)
+        for other in rest:
+            if len(everyone := tuple(sorted(alike[other] | alike[first]))) > 1:
+                yield Collision(other, CollisionKind.NAME_CLASH, everyone)
+
+
+class Step(NamedTuple):
+    """One name on the way to a file; two steps at one ``place`` are one file on some disks."""
+
+    path: str
+    place: tuple[str, str]
+
+
+def steps_to(path: str) -> Iterator[Step]:
+    """The names on the way, the file's own last."""
+    above = ""
+    for name in path.split("/"):
+        yield Step(above + name, (above, fold(name)))
+        above += name + "/"
 
 
 def _said(collision: Collision, names: Sequence[str], also: str = "") -> str:
@@ -156,4 +170,4 @@ def _said(collision: Collision, names: Sequence[str], also: str = "") -> str:
         case CollisionKind.FILE_AND_FOLDER:
             return f"{path} would be a file and a folder: {who}"
         case CollisionKind.NAME_CLASH:
-            return f"{path} has another new file's name on a case-insensitive disk: {who}"
+            return f"{path} is the same as another new name on some disks: {who}"

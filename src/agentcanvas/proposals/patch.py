@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agentcanvas.errors import ScopeViolation, UnsafePatch
-from agentcanvas.proposals.embedded import repositories_in
-from agentcanvas.proposals.links import leading_out
+from agentcanvas.proposals.beside import Outcome
 from agentcanvas.proposals.neighbours import clashes
 from agentcanvas.proposals.outline import FileSection, NotPlainError, read_outline, stands_for
 from agentcanvas.proposals.policy import (
@@ -145,13 +144,12 @@ class _Inspector:
         _refuse_if_any(_broken_promises(promised, ids_after))
         after = self._read_result(touched, ids_after)
         changes = tuple(Change(path, before.get(path), after.get(path)) for path in touched)
-        _refuse_if_any(leading_out(links_of(changes), self.world))
         _refuse_if_any(files_as_folders(ids_after))
         new, gone = after.keys() - before.keys(), frozenset(touched) - after.keys()
-        _refuse_if_any(clashes(new, self.base, gone))
-        if self.world is not self.base:  # the user may have made files of such names meanwhile
-            _refuse_if_any(clashes(new, self.world, gone))
-        _refuse_if_any(repositories_in(after.keys(), gone, self.world))
+        outcome = Outcome(left=after.keys(), new=new, gone=gone, links=links_of(changes))
+        if self.world is not self.base:  # the user may have taken names away meanwhile
+            _refuse_if_any(clashes(new, self.base, gone))
+        _refuse_if_any(outcome.breaches(self.world))
         if not touched:
             raise _whole(BreachKind.NO_CHANGE, "the patch changes nothing")
         return changes

@@ -17,11 +17,11 @@ import msgspec
 from anyio import to_thread
 
 from agentcanvas.errors import ApplyFailed, UnsafePatch
-from agentcanvas.proposals.collisions import Collision, collisions
-from agentcanvas.proposals.embedded import may_be_parts, repositories_in
+from agentcanvas.proposals.beside import Outcome
+from agentcanvas.proposals.collisions import Collision, Step, collisions, steps_to
+from agentcanvas.proposals.embedded import may_be_parts
 from agentcanvas.proposals.footprint import Footprint, Touch, footprint
 from agentcanvas.proposals.hunks import MisfitError, blob_id, content_after, surely_apart
-from agentcanvas.proposals.links import leading_out
 from agentcanvas.proposals.merge import Conflict, ConflictKind, merge_many
 from agentcanvas.proposals.patch import Change, links_of
 from agentcanvas.proposals.policy import Policy
@@ -29,10 +29,8 @@ from agentcanvas.proposals.quarantine import Quarantine
 from agentcanvas.proposals.tree import Entry, Mode, ObstacleError, Tree, disk_says
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from pathlib import Path
-
-    from agentcanvas.proposals.policy import Breach
 
 _ANYWHERE = Policy(left_out=())
 
@@ -77,6 +75,9 @@ class _Watched:
     waiting: Waiting
     footprint: Footprint
     anywhere: bool
+    """Whether it may be refused for the sake of any path, however far it is."""
+    steps: frozenset[Step]
+    """The names on the way to its new files."""
 
 
 @dataclass(slots=True)
@@ -113,7 +114,9 @@ class Radar:
         anywhere = any(touch.has_link for touch in touches) or may_be_parts(
             touch.name for touch in touches
         )
-        self._watched[waiting.proposal_id] = _Watched(waiting, trodden, anywhere)
+        steps = {step for touch in touches if touch.created for step in steps_to(touch.path)}
+        watched = _Watched(waiting, trodden, anywhere, frozenset(steps))
+        self._watched[waiting.proposal_id] = watched
         for path in trodden.files:
             self._treaders[path].add(waiting.proposal_id)
 
@@ -152,7 +155,7 @@ class Radar:
         due = [name for name in names if changed is None or name not in self._looks]
         if changed is not None:
             near = {name for path in changed for name in self._near(path)}
-            due = sorted({*due, *near, *self._anywhere()})
+            due = sorted({*due, *near, *self._concerned(changed)})
         for name, outlook in zip(due, self._look(due), strict=True):
             self._looks[name] = outlook
         return tuple(_aged(self._looks[n], self._watched[n].waiting, generation) for n in names)
@@ -167,9 +170,12 @@ class Radar:
             if trodden.startswith(below):
                 yield from names
 
-    def _anywhere(self) -> Iterable[str]:
-        """Whoever may be refused for the sake of any path, however far it is."""
-        return (name for name, each in self._watched.items() if each.anywhere)
+    def _concerned(self, changed: Collection[str]) -> Iterable[str]:
+        """Whoever may be refused beside these paths, though it touches others."""
+        there = {step.place: step.path for path in changed for step in steps_to(path)}
+        for name, each in self._watched.items():
+            if each.anywhere or any(there.get(s.place, s.path) != s.path for s in each.steps):
+                yield name
 
     def _look(self, names: Sequence[str]) -> list[Outlook]:
         with _Seen(self._workspace) as seen:
@@ -203,11 +209,11 @@ class Radar:
                 look.moved.append(path)
                 if not (same and touch.leads_to(oid, mode)):
                     self._drift(touch, base, seen, look)
-            refused = list(_refused(watched.footprint, base, seen))
+            outcome = _outcome(watched.footprint, base)
         told = {conflict.path for conflict in look.conflicts}
         look.conflicts += [
             Conflict(ConflictKind.IN_THE_WAY, breach.path, breach.detail)
-            for breach in refused
+            for breach in outcome.breaches(seen)
             if breach.path not in told
         ]
         return look
@@ -236,6 +242,12 @@ class _Seen(Tree):
         super().__init__(root)
         self._marks: dict[bytes, tuple[str | None, str | None] | ObstacleError] = {}
         self._links: dict[frozenset[bytes], set[bytes]] = {}
+        self._names: dict[bytes, list[bytes]] = {}
+
+    def names(self, folder: bytes) -> list[bytes]:
+        if folder not in self._names:
+            self._names[folder] = super().names(folder)
+        return self._names[folder]
 
     def links(self, without: frozenset[bytes]) -> set[bytes]:
         if without not in self._links:
@@ -299,13 +311,15 @@ def _change(touch: Touch, base: Tree) -> Change | None:
     return Change(touch.name, before, Entry(mode, content_after(before.data, last.hunks)))
 
 
-def _refused(trodden: Footprint, base: Tree, seen: _Seen) -> Iterator[Breach]:
-    """What landing would not allow beside what is there now; of the patch alone it is known."""
+def _outcome(trodden: Footprint, base: Tree) -> Outcome:
     touches = trodden.files.values()
     gone = {touch.name for touch in touches if touch.deleted}
-    linked = [change for touch in touches if (change := _link_change(touch, base))]
-    yield from leading_out(links_of(linked), seen)
-    yield from repositories_in({touch.name for touch in touches} - gone, gone, seen)
+    return Outcome(
+        left={touch.name for touch in touches} - gone,
+        new={touch.name for touch in touches if touch.created},
+        gone=gone,
+        links=links_of(change for touch in touches if (change := _link_change(touch, base))),
+    )
 
 
 def _link_change(touch: Touch, base: Tree) -> Change | None:
