@@ -119,6 +119,7 @@ def test_names_that_differ_only_in_case_collide(tmp_path: Path) -> None:
 FOLDERS: dict[str, tuple[Files, Files, str]] = {
     "two folders": ({"Src/new.py": "1\n"}, {"src/other.py": "2\n"}, "src"),
     "a file and a folder": ({"Src": "1\n"}, {"src/other.py": "2\n"}, "src"),
+    "a blank at the end": ({"src/new.py": "1\n"}, {"src /other.py": "2\n"}, "src "),
     "deep below": ({"a/B/x/1": "1\n", "a/B/y/2": "1\n"}, {"a/b/X/2": "2\n"}, "a/b"),
 }
 

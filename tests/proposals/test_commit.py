@@ -413,6 +413,17 @@ async def test_a_new_name_that_clashes_with_what_is_only_in_the_commit_is_refuse
         await refused(edited, ApplyConflict, "on a case-insensitive disk", way)
 
 
+async def test_a_new_name_that_some_disks_take_for_one_of_the_commit_is_refused(
+    tmp_path: Path,
+) -> None:
+    ready = repository(tmp_path, BEFORE, AFTER)
+    (ready.workspace / "keep.txt").unlink()
+    here = {path: content for path, content in BEFORE.items() if path != "keep.txt"}
+    patch = diff(tmp_path / "named", here, {**here, "keep.txt.": "new\n"})
+    edited = Scene(ready.workspace, write_files(tmp_path / "edited", here), patch)
+    await refused(edited, ApplyConflict, r"keep\.txt\. is keep\.txt on some disks")
+
+
 async def test_a_submodule_is_never_entered(tmp_path: Path) -> None:
     ready = repository(tmp_path, {"f": "f\n"}, {"f": "f\n", "sub/x": "new\n"})
     head = git(ready.workspace, "rev-parse", "HEAD").strip()

@@ -85,6 +85,35 @@ async def test_a_folder_that_the_user_made_a_file_is_a_conflict_and_no_fault(
     assert shot(ready.workspace) == before
 
 
+TAKEN_FOR_ANOTHER = {
+    "a dot at the end": ({"README.md.": "x"}, "README.md.", "README.md"),
+    "blanks and dots at the end": ({"readme.md . .": "x"}, "readme.md . .", "README.md"),
+    "a folder with a blank at the end": ({"src /b.py": "x"}, "src /b.py", "src"),
+    "a stream of a file": ({"README.md:x": "x"}, "README.md:x", "README.md"),
+    "a stream of a folder": ({"SRC::$DATA": "x"}, "SRC::$DATA", "src"),
+    "letters that nobody sees": ({"READ\u200cME.md": "x"}, "READ\u200cME.md", "README.md"),
+    "two new ones": ({"new": "x", "new.": "y"}, "new.", "new"),
+    "a stream of a new one": ({"new": "x", "New:y": "y"}, "new", "New:y"),
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("case", TAKEN_FOR_ANOTHER)
+async def test_a_new_name_that_some_disks_take_for_another_is_refused(
+    tmp_path: Path, case: str
+) -> None:
+    new, path, other = TAKEN_FOR_ANOTHER[case]
+    ready = scene(tmp_path, BEFORE, {**BEFORE, **new})
+    before = shot(ready.workspace)
+    landing = Landing(ready.workspace)
+    (breach,) = (await landing.check(ready.patch, ready.base)).breaches
+    assert (breach.kind, breach.path) == (BreachKind.NAME_CLASH, path)
+    assert breach.detail == f"is the same as {other} on some disks"
+    with pytest.raises(UnsafePatch, match="is the same as"):
+        await landing.apply("p1", ready.patch, ready.base)
+    assert shot(ready.workspace) == before
+
+
 FITTING: dict[str, Files] = {
     "a file that changes its case": {"README.md": "", "readme.md": "r\n"},
     "a folder that changes its case": {
@@ -100,6 +129,9 @@ FITTING: dict[str, Files] = {
     },
     "edits of two that are there": {"Makefile": "m\n", "makefile": "n\n"},
     "more in a folder that is there": {"src/deep/two": "2\n", "src/ap": "x\n"},
+    "a file that loses a dot": {"README.md": "", "README.md.": "r\n"},
+    "names with a colon beside each other": {"man/A::B.3": "b\n", "man/A::C.3": "c\n"},
+    "what only looks alike": {"README\u00b2.md": "x\n", "README2.md": "y\n", "src.py": "z\n"},
 }
 
 

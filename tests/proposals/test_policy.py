@@ -236,8 +236,9 @@ def test_a_link_that_passes_leads_nowhere_outside_on_a_real_disk(
 
 
 def test_what_stands_below_a_file_is_found_however_it_is_spelt() -> None:
-    names = [b"x", b"x/y", b"Menu", b"MENU/y", b"z/a", b"z/b", b"xy/z"]
+    names = [b"x", b"x/y", b"Menu", b"MENU/y", b"z/a", b"z/b", b"xy/z", b"v", b"V. /y", b"w:y"]
     assert {(breach.kind, breach.path) for breach in files_as_folders(names)} == {
         (BreachKind.FILE_AND_FOLDER, "x/y"),
         (BreachKind.FILE_AND_FOLDER, "MENU/y"),
+        (BreachKind.FILE_AND_FOLDER, "V. /y"),
     }

@@ -128,6 +128,36 @@ def test_a_file_that_becomes_executable_is_pointed_out(tmp_path: Path) -> None:
     assert told["new"] == "new is a new executable file"
 
 
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("aux.py", "aux.py"),
+        ("src/Nul/x.py", "Nul"),
+        ("COM1", "COM1"),
+        ("lpt9.tar.gz", "lpt9.tar.gz"),
+        ("a/con .txt", "con .txt"),
+        ("docs/what?.md", "what?.md"),
+        ("a:b", "a:b"),
+        ('say "x".txt', 'say "x".txt'),
+        ("end.", "end."),
+        ("end /x", "end "),
+    ],
+)
+def test_a_new_name_that_windows_cannot_hold_is_pointed_out(
+    tmp_path: Path, path: str, name: str
+) -> None:
+    (note,) = self_running(diff(tmp_path / "1", {}, {path: "x\n"}))
+    assert note.sentence == f"{path} cannot be checked out on Windows, for the name {name!r}"
+    assert note.occasion is Occasion.NAME
+    assert notes(tmp_path / "2", {path: "x\n"}, {path: "y\n"}) == [], "it was there before"
+    assert notes(tmp_path / "3", {path: "x\n"}, {}) == []
+
+
+@pytest.mark.parametrize("path", ["auxiliary.py", "com10", "console/x", "x.aux", ".con", "nul_x"])
+def test_a_name_that_windows_holds_is_not(tmp_path: Path, path: str) -> None:
+    assert notes(tmp_path, {}, {path: "x\n"}) == []
+
+
 def test_a_patch_that_is_none_is_one_clear_error() -> None:
     with pytest.raises(ProposalMalformed, match="line 1"):
         self_running(b"hello\n")

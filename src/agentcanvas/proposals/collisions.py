@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from agentcanvas.proposals.policy import fold
+from agentcanvas.proposals.policy import forgetful
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -150,7 +150,7 @@ def steps_to(path: str) -> Iterator[Step]:
     """The names on the way, the file's own last."""
     above = ""
     for name in path.split("/"):
-        yield Step(above + name, (above, fold(name)))
+        yield Step(above + name, (above, forgetful(name.encode())))
         above += name + "/"
 
 

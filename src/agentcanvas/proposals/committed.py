@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from agentcanvas.errors import ApplyConflict
 from agentcanvas.proposals.merge import ConflictKind
-from agentcanvas.proposals.policy import forgetful, show
+from agentcanvas.proposals.policy import forgetful, same_as, show
 from agentcanvas.proposals.tree import Entry, Mode, ObstacleError, folders_above
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def insist_on(planned: Plan) -> None:
 
 
 def refuse_clashes(planned: Plan, listed: Mapping[bytes, Listed], prefix: bytes) -> None:
-    """A new name, or folder, may not be one of the commit on a case-insensitive disk."""
+    """A new name, or folder, may not be one of the commit on another disk."""
     made = [prefix + write.path for write in planned.writes if write.old is None]
     if not made:
         return
@@ -92,8 +92,7 @@ def refuse_clashes(planned: Plan, listed: Mapping[bytes, Listed], prefix: bytes)
     for path in made:
         for part in _steps([path]):
             if there.get(forgetful(part), part) != part:
-                other = show(there[forgetful(part)])
-                told[show(path[len(prefix) :])] = f"is {other} on a case-insensitive disk"
+                told[show(path[len(prefix) :])] = f"is {same_as(part, there[forgetful(part)])}"
     if told:
         listing = "; ".join(f"{path} {why}" for path, why in told.items())
         raise ApplyConflict(f"Nothing was landed: {listing}. Rename one.", conflicts=told)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from agentcanvas.sandbox.globs import within
+from agentcanvas.sandbox.paths import IGNORED_BY_HFS
 from agentcanvas.sandbox.selection import HUGE
 
 if TYPE_CHECKING:
@@ -189,9 +190,28 @@ def files_as_folders(paths: Iterable[bytes]) -> Iterator[Breach]:
             yield Breach(BreachKind.FILE_AND_FOLDER, show(raw), detail)
 
 
-def forgetful(name: bytes) -> str:
-    """A name or path as a disk understands it that ignores case and ways to write an accent."""
-    return unicodedata.normalize("NFC", show(name)).casefold()
+def forgetful(path: bytes) -> str:
+    """A name or path as the disks understand it that take two spellings for one file.
+
+    Some ignore case and ways to write an accent, HFS+ letters that nobody sees, and Windows dots
+    and blanks at the end of a name. Less is the same here than in ``fold``, which looks for ways to
+    hide a name, while this must not take two honest files for one.
+    """
+    text = caseless(path)
+    if not text.isascii():
+        text = text.translate(IGNORED_BY_HFS)
+    return "/".join(part.rstrip(" .") for part in text.split("/"))
+
+
+def caseless(path: bytes) -> str:
+    """A name or path without case and ways to write an accent."""
+    return unicodedata.normalize("NFC", show(path)).casefold()
+
+
+def same_as(path: bytes, other: bytes) -> str:
+    """Where the two are one file, in words."""
+    short = caseless(path) == caseless(other)
+    return f"{show(other)} on {'a case-insensitive disk' if short else 'some disks'}"
 
 
 def link_breach(

@@ -17,6 +17,7 @@ import msgspec
 from agentcanvas.errors import ProposalMalformed
 from agentcanvas.proposals.outline import NotPlainError, read_outline
 from agentcanvas.proposals.policy import fold, show
+from agentcanvas.proposals.windows_names import not_for_windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -42,6 +43,7 @@ class Occasion(StrEnum):
     AGENT = "coding_agent"
     EXECUTABLE = "made_executable"
     LINK = "link"
+    NAME = "name"
 
 
 class RunNote(msgspec.Struct, frozen=True):
@@ -196,6 +198,9 @@ def _notes(section: FileSection) -> Iterator[RunNote]:
     if not gone and section.new_mode == _EXECUTABLE and section.old_mode != _EXECUTABLE:
         made = "is a new executable file" if section.created else "becomes executable"
         yield RunNote(path, Occasion.EXECUTABLE, made)
+    if section.created and (name := not_for_windows(path)):
+        detail = f"cannot be checked out on Windows, for the name {name!r}"
+        yield RunNote(path, Occasion.NAME, detail)
     if not gone and section.new_mode == _LINK:
         yield RunNote(path, Occasion.LINK, "is a link; what it leads to is used in its place")
 

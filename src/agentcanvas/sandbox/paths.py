@@ -27,7 +27,7 @@ _UNSAFE_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]")
 _LONGEST_NAME = 200
 
 # Characters that HFS+ ignores in names: ".g<ZWNJ>it" opens ".git" there.
-_IGNORED_BY_HFS = dict.fromkeys(
+IGNORED_BY_HFS = dict.fromkeys(
     [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
 )
 
@@ -49,7 +49,7 @@ def internal_folder(path: bytes) -> str | None:
 
 def _plain_name(name: bytes) -> str:
     """Spell a name as a case-folding, ignorant or Windows file system would understand it."""
-    text = name.decode("utf-8", "surrogateescape").translate(_IGNORED_BY_HFS)
+    text = name.decode("utf-8", "surrogateescape").translate(IGNORED_BY_HFS)
     return text.split(":")[0].rstrip(" .").casefold()
 
 

@@ -1184,7 +1184,7 @@ export interface SecretFinding {
 }
 
 /** What makes it run. */
-export type Occasion = "entering_the_folder" | "opening_in_an_editor" | "git" | "ci" | "install_or_build" | "tests" | "starting_python" | "container" | "make" | "coding_agent" | "made_executable" | "link";
+export type Occasion = "entering_the_folder" | "opening_in_an_editor" | "git" | "ci" | "install_or_build" | "tests" | "starting_python" | "container" | "make" | "coding_agent" | "made_executable" | "link" | "name";
 
 /** One thing to look at twice; `detail` continues a sentence that begins with the path. */
 export interface RunNote {
