@@ -214,6 +214,38 @@ def test_red_before_and_after_is_for_a_person_to_decide() -> None:
     assert (ruling.outcome, ruling.overridden) == (Outcome.APPLY, False)
 
 
+@pytest.mark.req("D13")
+@pytest.mark.parametrize(
+    ("before", "after", "needs_reason"),
+    [
+        (TestsRun(8, 2), TestsRun(8, 2), False),
+        (TestsRun(8, 2), TestsRun(9, 1), False),
+        (TestsRun(8, 2), TestsRun(7, 3), True),
+        (TestsRun(8, 2), TestsRun(0, 1), True),
+        (TestsRun(8, 2), None, True),
+        (None, TestsRun(8, 2), False),
+    ],
+    ids=["same", "fewer fail", "more fail", "tests are gone", "none came to run", "they run now"],
+)
+def test_what_was_red_and_fails_more_or_otherwise_needs_a_persons_reason(
+    before: TestsRun | None, after: TestsRun | None, needs_reason: bool
+) -> None:
+    seen = evidence(
+        (msgspec.structs.replace(RED, tests=before), msgspec.structs.replace(RED, tests=after))
+    )
+    assert seen.status is EvidenceStatus.RED_BEFORE
+    ruling = rule(says(Decision.APPLY, kind=PERSON), seen=seen)
+    assert (ruling.outcome is Outcome.ASK_PERSON) == needs_reason
+    reasoned = rule(says(Decision.APPLY, kind=PERSON, reason="known"), seen=seen)
+    assert (reasoned.outcome, reasoned.overridden) == (Outcome.APPLY, needs_reason)
+
+
+@pytest.mark.req("D13")
+def test_a_red_check_that_ends_with_another_code_needs_a_persons_reason() -> None:
+    seen = evidence((RED, msgspec.structs.replace(RED, exit_code=2)))
+    assert rule(says(Decision.APPLY, kind=PERSON), seen=seen).outcome is Outcome.ASK_PERSON
+
+
 WORSE = [(PASSED, RED_BEFORE), (PASSED, UNSOUND), (PASSED, FAILED), (RED_BEFORE, FAILED)]
 
 

@@ -114,6 +114,19 @@ class Compared(Wire, frozen=True):
         return bool(then and (now is None or now.total < then.total))
 
     @property
+    def is_worse(self) -> bool:
+        """Red with the change, and not just as it was: was green, or fails more or otherwise."""
+        then, now = self.before, self.after
+        if now.passed:
+            return False
+        if then is None or then.passed:
+            return True
+        if then.tests and now.tests:
+            # Some runners exit with the number of failures, so the counts say more than the code.
+            return now.tests.failed > then.tests.failed or self.fewer_tests
+        return bool(then.tests) or then.exit_code != now.exit_code
+
+    @property
     def sentence(self) -> str:
         then = _word(self.before.passed) if self.before else "not run"
         detail = f" ({self.after.detail})" if self.after.detail else ""
@@ -144,6 +157,11 @@ class Evidence(Wire, frozen=True):
     def red(self) -> tuple[Compared, ...]:
         """What does not hold with the patch, whether it held before or not."""
         return tuple(compared for compared in self.checks if not compared.after.passed)
+
+    @property
+    def worse(self) -> tuple[Compared, ...]:
+        """What the change makes red, or redder than it was."""
+        return tuple(compared for compared in self.checks if compared.is_worse)
 
     @property
     def status(self) -> EvidenceStatus:

@@ -209,6 +209,8 @@ def _approved_by_person(case: ReviewCase, verdict: Verdict) -> Ruling:
             f"Answer once more, knowing what the checks say now: {case.evidence.sentence}"
         )
     objection = _objection(case, verdict)
+    if not objection and case.evidence.worse:
+        objection = f"checks fail in another way than before: {case.evidence.sentence}"
     if not objection:
         return Ruling(Outcome.APPLY, verdict.reason or case.evidence.sentence, verdict.by)
     if not verdict.reason.strip():
