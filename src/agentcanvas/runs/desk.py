@@ -16,7 +16,7 @@ from agentcanvas.flows.settle import Settled as Interaction
 from agentcanvas.flows.team import CwdMode
 from agentcanvas.pattern import Ask, Fate, Measure, Work
 from agentcanvas.patterns.verified import AUDIT, SANDBOX
-from agentcanvas.proposals.checks import Check, EvidenceStatus
+from agentcanvas.proposals.checks import Check
 from agentcanvas.proposals.model import Decision
 from agentcanvas.protocol.person import PersonAsk
 from agentcanvas.protocol.records import FailureClass, ProposalRef
@@ -123,7 +123,7 @@ class RunDesk:
         if not counted:
             detail = "unverified: no checks are declared or detected"
         elif red and set(red) <= await self._accepted_red():
-            detail, red = f"red as before, which a person accepted: {', '.join(red)}", []
+            detail, red = f"red, which a person accepted: {', '.join(red)}", []
         return Done(Measure(metric, 0.0 if red else 1.0, holds=not red, detail=detail))
 
     async def _circumstance(self, metric: str) -> Measure:
@@ -137,25 +137,28 @@ class RunDesk:
         return Measure(metric, float(not broken), not broken, broken)
 
     async def _accepted_red(self) -> set[str]:
-        """Checks that were red before, and whose redness a person has looked at and let pass.
+        """Checks that are red with what landed, which a person has looked at and let pass.
 
-        Without this a repository that is red for reasons of its own could never be done with.
+        The gate has asked for a reason where the change made them so. Without this a change that
+        a person lands all the same, or a repository that is red for reasons of its own, could
+        never be done with.
         """
         await self._run.logbook.flush()
-        accepted: set[str] = set()
+        accepted: dict[str, tuple[str, ...]] = {}
         red: dict[str, tuple[str, ...]] = {}
         for entry in await self._run.recorded():
             match entry.event:
                 case e.ChecksRun(payload=checked):
-                    still = checked.status == EvidenceStatus.RED_BEFORE
-                    red[checked.task_id] = checked.red if still else ()
+                    red[checked.task_id] = checked.red
                 case e.ProposalReviewed(actor=who, payload=review) if (
                     review.decision is Decision.APPLY and who.startswith("person:")
                 ):
-                    accepted |= set(red.get(review.task_id, ()))
+                    accepted[review.task_id] = red.get(review.task_id, ())
+                case e.ProposalUndone(payload=undone):
+                    accepted.pop(undone.task_id, None)
                 case _:
                     pass
-        return accepted
+        return {name for names in accepted.values() for name in names}
 
     async def recall(self, step: str, query: str) -> Done:
         """Look up what the workspace's memory knows."""
