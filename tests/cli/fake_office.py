@@ -19,6 +19,7 @@ from msgspec import UNSET, Raw, structs
 from agentcanvas.cli import main, offices
 from agentcanvas.cli.live.view import view_of
 from agentcanvas.errors import NotFound, ValidationError
+from agentcanvas.proposals.checks import Check, CheckResult, Compared, Evidence
 from agentcanvas.proposals.model import Decision, ProposalReview, ProposalState, TestsRun
 from agentcanvas.proposals.radar import Outlook
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
@@ -146,6 +147,7 @@ class FakeOffice:
         self.calls: list[str] = []
         self.served = False
         self.outlook: Outlook | None = None
+        self.evidence: Evidence | None = None
         self._begin = begin
         self._go_on = go_on
         self._lag = lag
@@ -222,6 +224,7 @@ class FakeOffice:
             files=shown_files(patch),
             ask_id=next(asks, None),
             outlook=self.outlook,
+            evidence=self.evidence,
         )
 
     async def patch(self, run_id: str, task_id: str, attempt: int | None = None) -> bytes:
@@ -540,6 +543,31 @@ def land_one(run: Played, answer: PersonAnswer) -> Sequence[e.RunEvent]:
     return events if run.asks else [*events, *ending(done=True)]
 
 
+RED = Evidence(
+    "g0",
+    (
+        Compared(
+            Check("t", "x"),
+            CheckResult(passed=True, exit_code=0),
+            CheckResult(passed=False, exit_code=1),
+        ),
+    ),
+)
+
+
+def red(office: FakeOffice) -> FakeOffice:
+    """The same with a check that every change makes red."""
+    office.evidence = RED
+    return office
+
+
+def asked_again(run: Played) -> Played:
+    """A run that asks about its change once more, and says why."""
+    propose(run).asks.clear()
+    ask = structs.replace(review_ask(run.run_id), problem="the ground has moved")
+    return run.tell(resumed()).ask(ask).park()
+
+
 def accept_plan(run: Played) -> Played:
     return run.tell(started()).ask(plan_ask(run.run_id)).park()
 
@@ -560,6 +588,8 @@ def offices_by_name(name: str) -> FakeOffice:
         "review": lambda: FakeOffice(begin=propose, go_on=judge),
         "late": lambda: FakeOffice(begin=propose, go_on=judge, lag=3),
         "parked": lambda: FakeOffice(propose(Played()), go_on=judge),
+        "red": lambda: red(FakeOffice(propose(Played()), go_on=judge)),
+        "again": lambda: FakeOffice(asked_again(Played()), go_on=judge),
         "done": lambda: FakeOffice(finished(Played())),
         "plan": lambda: FakeOffice(begin=accept_plan, go_on=carry_out),
         "two": lambda: FakeOffice(two_reviews(Played()), go_on=land_one),

@@ -471,13 +471,101 @@ def test_data_that_is_no_plan_can_still_be_edited() -> None:
 def test_a_done_run_says_what_landed_how_to_commit_it_and_how_to_take_it_back() -> None:
     view = view_of(canned())
     assert last_words(view, (), Path("/somewhere/here"), 0) == [
-        "Done (quality_gate: tests_passed) after 0:11, 12.3k tokens, $0.04.",
+        "Done: tests green. It took 0:11, 12.3k tokens, $0.04.",
         "1 file changed in /somewhere/here:",
         "  src/parser.py",
         "Commit:  git add src/parser.py && git commit",
         "Undo:    agentcanvas undo run_20260301_101500",
         "Report:  agentcanvas report run_20260301_101500",
     ]
+
+
+def decided(
+    status: str, red: tuple[str, ...], reason: str, by: str
+) -> tuple[e.ChecksRun, e.ProposalReviewed]:
+    checked = e.Checked("task-1", status, "…", red=red)
+    review = ProposalReview(fake.RUN, "task-1", Decision.APPLY, reason or None)
+    return (
+        e.ChecksRun(actor="engine", provenance=fake.SYSTEM, payload=checked),
+        e.ProposalReviewed(actor=by, provenance=fake.SYSTEM, payload=review),
+    )
+
+
+@pytest.mark.req("D13")
+@pytest.mark.parametrize(
+    ("status", "red", "reason", "by", "line"),
+    [
+        ("passed", (), "", "person:you", "Done: checks green."),
+        ("unverified", (), "", "person:you", "Done: you applied it; nothing was checked."),
+        ("unverified", (), "", "system", "Done: it landed by itself; nothing was checked."),
+        (
+            "red_before",
+            ("pytest",),
+            "pytest: red → red",
+            "person:you",
+            "Done: you applied it; pytest is red, as before.",
+        ),
+        (
+            "failed",
+            ("t",),
+            "because (although checks fail: t: green → red)",
+            "person:you",
+            'Done. t is red, which you accepted: "because".',
+        ),
+        (
+            "failed",
+            ("t", "u"),
+            "3 rounds are spent, approved by force: no",
+            "docs",
+            "Done: Writer let it land; t, u are red.",
+        ),
+        (
+            "unsound",
+            (),
+            "",
+            "person:you",
+            "Done: you applied it; the checks may have run other code.",
+        ),
+    ],
+)
+def test_the_headline_of_a_done_run_says_no_more_than_its_checks(
+    status: str, red: tuple[str, ...], reason: str, by: str, line: str
+) -> None:
+    run = fake.at_work(fake.Played()).tell(
+        *decided(status, red, reason, by), fake.landed(), *fake.ending(done=True)
+    )
+    assert last_words(view_of(run.log), (), Path("/w"), 0)[0].startswith(f"{line} It took ")
+
+
+def test_the_headline_goes_by_what_landed_last() -> None:
+    run = fake.at_work(fake.Played()).tell(
+        fake.dispatched("task-2"),
+        fake.checked("task-2"),
+        *decided("failed", ("t",), "because (although checks fail)", "person:you"),
+        fake.landed(),
+        fake.landed("task-2"),
+        *fake.ending(done=True, reason="consensus"),
+    )
+    assert last_words(view_of(run.log), (), Path("/w"), 0)[0].startswith(
+        "Done (consensus): tests green."
+    )
+
+
+def test_a_change_that_was_asked_about_again_is_offered_with_a_reason_and_the_why() -> None:
+    ask = msgspec.structs.replace(fake.review_ask(), problem="To apply it, give a reason")
+    said = last_words(view_of(fake.propose(fake.Played()).log), [ask], Path("/w"), 0)
+    assert "Asked again: To apply it, give a reason" in said
+    assert any(line.endswith('task-1 --apply --reason "…"') for line in said)
+
+
+@pytest.mark.req("D7")
+def test_a_change_that_conflicts_is_not_offered_to_be_applied() -> None:
+    standing = e.Standing("task-1", "task-1.r0", "conflicts", "n.txt: …", ("n.txt",))
+    told_so = e.ProposalRechecked(actor="engine", provenance=fake.SYSTEM, payload=standing)
+    run = fake.propose(fake.Played()).tell(told_so)
+    said = last_words(view_of(run.log), [fake.review_ask()], Path("/w"), 0)
+    assert not any("--apply" in line for line in said)
+    assert any("--revise" in line for line in said)
 
 
 def test_a_run_that_only_talked_ends_with_what_it_came_to() -> None:

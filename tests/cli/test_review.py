@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
+from agentcanvas.proposals.radar import Fitness, Outlook
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
+from agentcanvas.runs import events as e
 from tests.cli import fake_office as fake
 from tests.cli.commanding import Desk, desk
 from tests.cli.fake_office import FakeOffice, Played, judge, land_one, propose, two_reviews
@@ -81,7 +84,7 @@ def test_the_run_is_waited_for_also_when_it_takes_the_answer_up_late(desk: Desk)
     office = parked(lag=3)
     result = desk.give(office, "review", "--apply")
     assert result.exit_code == 0
-    assert "Done (quality_gate" in result.stdout
+    assert "Done: tests green." in result.stdout
 
 
 @pytest.mark.req("D25")
@@ -325,7 +328,7 @@ def test_of_several_one_is_chosen_and_the_others_follow(tmp_path: Path) -> None:
         person.sees("Review task-1")
         person.sees("skip (s)?")
         person.types("a\n")
-        person.sees("Done (quality_gate")
+        person.sees("Done: tests green.")
         assert person.leaves() == 0
 
 
@@ -413,3 +416,89 @@ def test_a_reason_to_apply_against_the_checks_goes_along(desk: Desk) -> None:
     office = parked()
     desk.give(office, "review", "--apply", "--reason", "the red test is known")
     assert answered(office) == {"decision": "apply", "reason": "the red test is known"}
+
+
+@pytest.mark.req("C4")
+@pytest.mark.parametrize("reason", [[], ["--reason", " "]])
+def test_an_apply_against_a_red_check_is_refused_with_the_words_that_it_takes(
+    desk: Desk, reason: list[str]
+) -> None:
+    office = fake.red(parked())
+    result = desk.give(office, "review", "--apply", *reason)
+    assert (result.exit_code, office.answers) == (1, [])
+    assert "Not applied: t is red with this change (green → red)." in result.stderr
+    assert f'agentcanvas review {RUN} task-1 --apply --reason "…"' in result.stderr
+    assert desk.give(office, "review", "--apply", "--reason", "because").exit_code == 0
+    assert answered(office) == {"decision": "apply", "reason": "because"}
+
+
+@pytest.mark.req("C4")
+def test_a_red_change_is_offered_to_be_applied_with_a_reason(desk: Desk) -> None:
+    said = desk.give(fake.red(parked()), "review").stdout
+    assert f'agentcanvas review {RUN} task-1 --apply --reason "…"' in said
+
+
+@pytest.mark.req("D7")
+def test_an_apply_of_what_conflicts_is_refused_and_the_change_still_waits(desk: Desk) -> None:
+    office = parked()
+    why = "n.txt: line 5 has changed since, by you"
+    office.outlook = Outlook("x", Fitness.CONFLICTS, reason=why)
+    result = desk.give(office, "review", "--apply")
+    assert (result.exit_code, office.answers) == (1, [])
+    assert f"Not applied: {why}. Take that back or set it aside" in result.stderr
+    assert f'agentcanvas review {RUN} task-1 --revise "…"' in result.stderr
+    assert "--apply" not in desk.give(office, "review").stdout
+
+
+@pytest.mark.req("D7")
+def test_a_change_that_turned_out_not_to_land_is_an_error_with_the_reason(desk: Desk) -> None:
+    def refuse(run: Played, answer: PersonAnswer) -> list[e.RunEvent]:
+        del answer
+        before = len(run.log)
+        run.ask(structs.replace(fake.review_ask(), ask_id="again", problem="n.txt has changed"))
+        assert len(run.log) > before
+        run.park()
+        return []
+
+    result = desk.give(FakeOffice(propose(Played()), go_on=refuse), "review", "--apply")
+    assert result.exit_code == 1
+    assert "Asked again: n.txt has changed" in result.stdout
+
+
+def test_an_answer_to_a_change_is_wrong_usage_that_names_the_right_options(desk: Desk) -> None:
+    office = parked()
+    result = desk.give(office, "review", RUN, "--answer", "no")
+    assert (result.exit_code, office.answers) == (2, [])
+    assert "task-1 is a change: say --apply, --revise or --reject." in result.stderr
+
+
+@pytest.mark.req("C4")
+def test_at_a_terminal_red_checks_are_answered_for_before_anything_is_applied(
+    tmp_path: Path,
+) -> None:
+    answers = tmp_path / "answers"
+    with at_terminal("red", "review", cwd=tmp_path, env={"ANSWERS": str(answers)}) as person:
+        person.sees("skip (s)?")
+        person.types("a\n")
+        person.sees("Checks are red: t. Why should it land all the same? (empty: back)")
+        person.types("\n")
+        person.sees("skip (s)?")
+        person.types("a\n")
+        person.sees("(empty: back)")
+        person.types("because\n")
+        assert person.leaves() == 0
+        assert person.screen.count("+    return [part.strip()") == 1
+    assert answers.read_text() == "[{'decision': 'apply', 'reason': 'because'}]"
+
+
+def test_who_is_asked_again_sees_why_and_not_the_whole_diff_once_more(tmp_path: Path) -> None:
+    with at_terminal("again", "review", cwd=tmp_path) as person:
+        person.sees("Review task-1")
+        person.sees("Asked again: the ground has moved")
+        person.sees("skip (s)?")
+        person.types("d\n")
+        person.sees("+    return [part.strip()")
+        person.sees("skip (s)?")
+        person.types("s\n")
+        assert person.leaves() == 3
+        assert person.screen.count("+    return [part.strip()") == 1

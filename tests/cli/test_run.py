@@ -376,7 +376,7 @@ def test_a_done_run_ends_with_0(desk: Desk) -> None:
     office = FakeOffice(begin=lambda run: run.tell(started(), *ending(done=True)))
     result = desk.give(office, "run", "x y")
     assert result.exit_code == 0
-    assert "Done (quality_gate: tests_passed)" in result.stdout
+    assert "Done. It took 0:0" in result.stdout
 
 
 def test_a_run_that_missed_its_goal_ends_with_4_and_says_how_to_begin_again(desk: Desk) -> None:
@@ -445,7 +445,7 @@ def test_an_answer_that_is_taken_up_late_is_waited_for(tmp_path: Path) -> None:
     with at_terminal("late", *RUN, cwd=tmp_path) as person:
         person.sees("skip (s)?")
         person.types("apply\n")
-        person.sees("Done (quality_gate")
+        person.sees("Done: tests green.")
         assert person.leaves() == 0
 
 

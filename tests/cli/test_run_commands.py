@@ -116,7 +116,7 @@ def test_show_says_how_each_task_stands_and_what_speaks_for_it(desk: Desk) -> No
         "checks   tests: 2 failed → all 14 passed",
         "verdict  apply by you",
         "files    src/parser.py",
-        "Done (quality_gate: tests_passed)",
+        "Done: tests green.",
         "agentcanvas undo",
     ):
         assert part in said

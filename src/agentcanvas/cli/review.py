@@ -14,12 +14,21 @@ from agentcanvas.cli.live.clean import one_line
 from agentcanvas.cli.live.diff import coloured
 from agentcanvas.cli.live.following import ExitCode
 from agentcanvas.cli.live.jsonl import one_json
+from agentcanvas.cli.live.objections import conflict_sentence, red_checks, red_sentence
 from agentcanvas.cli.live.parts import choice_of, standing_lines
 from agentcanvas.cli.live.remarking import placed, remark_in
 from agentcanvas.cli.live.terminal import Terminal, console_here
 from agentcanvas.cli.live.view import PLAN, REVIEW
 from agentcanvas.cli.live.watching import Manner, Watching
-from agentcanvas.cli.live.words import headline, listed_commands, quoted, short, task_of
+from agentcanvas.cli.live.words import (
+    Bars,
+    headline,
+    listed_commands,
+    quoted,
+    review_command,
+    short,
+    task_of,
+)
 from agentcanvas.cli.offices import at_office, complain, matching, misused, the_run
 from agentcanvas.errors import ValidationError
 from agentcanvas.flows.problem import did_you_mean
@@ -100,7 +109,8 @@ def review(
     the file before the change: `--comment src/a.py:-12:why?`.
 
     The exit code is the run's: 0 done, 3 it waits for you again, 4 it ended without reaching its
-    goal, 130 left by Ctrl-C; and 1 for an error, 2 for wrong usage.
+    goal, 130 left by Ctrl-C; and 1 for an error or a change that could not be applied, 2 for wrong
+    usage.
     """
     said = _Said(
         apply=apply,
@@ -129,15 +139,16 @@ def review(
             await _print_all(office, waiting)
             return ExitCode.WAITING
         ask = await _chosen(waiting, manner)
-        content = await _with_remarks(office, ask, said.content(ask), said.remarks)
-        if said.only:
-            content["choose"] = await _part(office, ask, said.only)
+        content = await _content(office, ask, said)
         watching = Watching(office, ask.run_id, root_here(), manner)
         await watching.following.catch_up()
         if content is UNSET:
             return await watching.until_it_rests(first=ask)
         await watching.following.answer(ask, content)
-        return await watching.until_it_rests()
+        code = await watching.until_it_rests()
+        if said.apply and code is ExitCode.WAITING and await _asked_again(office, ask):
+            return ExitCode.ERROR
+        return code
 
     said.must_be_one()
     at_office(work, serve=not list_ and (said.anything or manner.asks))
@@ -184,6 +195,8 @@ class _Said(Struct, frozen=True, kw_only=True):
         if ask.scope.startswith(PLAN):
             return self._about_plan(ask)
         if self.answer is not None:
+            if ask.scope.startswith(REVIEW):
+                raise misused(f"{task_of(ask)} is a change: say --apply, --revise or --reject.")
             return self._answer_to(ask, self.answer)
         if not ask.scope.startswith(REVIEW):
             raise misused(f"{task_of(ask)} is a question; answer it with --answer TEXT")
@@ -216,6 +229,41 @@ def _remarks(typed: Sequence[str]) -> tuple[Remark, ...]:
         return tuple(map(remark_in, typed))
     except ValidationError as error:
         raise misused(str(error)) from None
+
+
+async def _content(office: Office, ask: PersonAsk, said: _Said) -> Any:
+    """The whole answer; UNSET when the person is to be asked."""
+    if problem := await _objection(office, ask, said):
+        raise ValidationError(problem)
+    content = await _with_remarks(office, ask, said.content(ask), said.remarks)
+    if said.only:
+        content["choose"] = await _part(office, ask, said.only)
+    return content
+
+
+async def _objection(office: Office, ask: PersonAsk, said: _Said) -> str:
+    """Why a change cannot be applied in these words, and which do; what a part meets is not known.
+
+    Said before the run is told: it could only ask once more.
+    """
+    if not said.apply or said.only or not ask.scope.startswith(REVIEW):
+        return ""
+    view = await office.proposal(ask.run_id, task_of(ask))
+    review = review_command(ask)
+    if conflict := conflict_sentence(view):
+        return (
+            f"Not applied: {conflict}. Take that back or set it aside and apply again, or have it "
+            f'redone: {review} --revise "…"'
+        )
+    red = "" if (said.reason or "").strip() else red_sentence(view)
+    again = f'If it should land all the same: {review} --apply --reason "…"'
+    return f"Not applied: {red}. {again}" if red else ""
+
+
+async def _asked_again(office: Office, ask: PersonAsk) -> bool:
+    """Whether the same is waiting again with a reason why, which was just told."""
+    found = await office.asks(ask.run_id)
+    return any(other.scope == ask.scope and other.problem for other in found)
 
 
 async def _with_remarks(
@@ -319,4 +367,7 @@ async def _print_all(office: Office, waiting: Sequence[PersonAsk]) -> None:
             for line in standing_lines(view):
                 terminal.say(line, style="yellow")
             terminal.show("", coloured(await office.patch(ask.run_id, task_of(ask))))
-        print(*listed_commands(ask), "", sep="\n")
+            bars = Bars(conflicts=bool(conflict_sentence(view)), red=bool(red_checks(view)))
+            print(*listed_commands(ask, bars), "", sep="\n")
+        else:
+            print(*listed_commands(ask), "", sep="\n")

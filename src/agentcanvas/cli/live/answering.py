@@ -16,6 +16,7 @@ from rich.text import Text
 
 from agentcanvas.cli.live.clean import clean, lines_of, one_line
 from agentcanvas.cli.live.diff import coloured, counted
+from agentcanvas.cli.live.objections import conflict_sentence, red_checks
 from agentcanvas.cli.live.parts import choice_of, parts_table, standing_lines
 from agentcanvas.cli.live.planning import as_yaml, edited, plan_in, plan_table
 from agentcanvas.cli.live.remarking import FORM, placed, remark_in
@@ -68,17 +69,20 @@ class Answering:
     async def attend(self, ask: PersonAsk, view: RunView) -> Reply:
         """Put one ask to the person; an error of ours is said, and the ask is left."""
         self.terminal.forget_what_was_typed()
-        if ask.problem:
-            self.terminal.say(f"Asked again: {ask.problem}", style="red")
         try:
             if ask.scope.startswith(REVIEW):
                 return await self._review(ask, view)
+            self._say_why_again(ask)
             if ask.scope.startswith(PLAN):
                 return await self._plan(ask, view)
             return await self._question(ask, view)
         except AgentCanvasError as error:
             self.terminal.say(str(error), style="red")
             return Reply.LEFT
+
+    def _say_why_again(self, ask: PersonAsk) -> None:
+        if ask.problem:
+            self.terminal.say(f"Asked again: {ask.problem}", style="red")
 
     # A proposed change --------------------------------------------------------------------------
 
@@ -87,21 +91,16 @@ class Answering:
         patch = await self._office.patch(ask.run_id, task_id)
         shown = await self._office.proposal(ask.run_id, task_id)
         self.terminal.show(_review_card(ask, view, patch, standing_lines(shown)))
-        await self.terminal.page(coloured(patch))
+        if not ask.problem:  # who is asked again has seen it, and should see why it is
+            await self.terminal.page(coloured(patch))
+        self._say_why_again(ask)
         remarks: list[Remark] = []
         while True:
             match await self._choice(REVIEW_CHOICES):
-                case "apply" | "revise" | "reject" as chosen:
-                    decision = Decision(chosen)
-                    reason = await self._reason(decision, ask, remarks)
-                    if reason is not None:
-                        return await self._put(ask, _verdict(decision, reason, remarks))
-                case "part":
-                    part = await self._part(shown)
-                    reason = await self._reason(Decision.APPLY, ask, remarks) if part else None
-                    if reason is not None:
-                        content = _verdict(Decision.APPLY, reason, remarks)
-                        return await self._put(ask, {**content, "choose": part})
+                case "apply" | "part" | "revise" | "reject" as chosen:
+                    verdict = await self._verdict(chosen, ask, shown, remarks)
+                    if verdict is not None:
+                        return await self._put(ask, verdict)
                 case "note":
                     await self._comment(remarks, patch)
                 case "diff":
@@ -110,6 +109,27 @@ class Answering:
                     await self._show_transcript(ask.run_id, _worker(ask, view))
                 case _:
                     return Reply.LEFT
+
+    async def _verdict(
+        self, chosen: str, ask: PersonAsk, shown: ShownProposal, remarks: list[Remark]
+    ) -> dict[str, Any] | None:
+        """The verdict with all that it takes; None when the person thought better of it."""
+        if chosen == "part":
+            return await self._part_verdict(ask, shown)
+        decision = Decision(chosen)
+        if decision is Decision.APPLY:
+            reason = await self._why_all_the_same(shown)
+        else:
+            reason = await self._reason(decision, remarks)
+        return None if reason is None else _verdict(decision, reason, remarks)
+
+    async def _part_verdict(self, ask: PersonAsk, shown: ShownProposal) -> dict[str, Any] | None:
+        """Its checks are run once it is chosen; if they are red, it is asked about again."""
+        part = await self._part(shown)
+        if not part:
+            return None
+        reason = await self.terminal.line("Why all the same?") if ask.problem else ""
+        return {**_verdict(Decision.APPLY, reason or "", []), "choose": part}
 
     async def _part(self, shown: ShownProposal) -> list[dict[str, Any]]:
         """The files and hunks to land; nothing when the person thought better of it."""
@@ -123,12 +143,18 @@ class Answering:
             return list(to_builtins(chosen))
         return []
 
-    async def _reason(
-        self, decision: Decision, ask: PersonAsk, remarks: list[Remark]
-    ) -> str | None:
+    async def _why_all_the_same(self, shown: ShownProposal) -> str | None:
+        """What to say to an apply, where something has to be; None when it is not to be."""
+        if conflict := conflict_sentence(shown):
+            self.terminal.say(f"It cannot be applied: {conflict}", style="red")
+            return None
+        if not (red := red_checks(shown)):
+            return ""
+        question = f"Checks are red: {red}. Why should it land all the same? (empty: back)"
+        return await self.terminal.line(question) or None
+
+    async def _reason(self, decision: Decision, remarks: list[Remark]) -> str | None:
         """Why; None when the person thought better of it. Comments may say it all."""
-        if decision is Decision.APPLY:
-            return await self.terminal.line("Why all the same?") or "" if ask.problem else ""
         if remarks:
             said = f"{len(remarks)} notes go along; empty: nothing more to say"
             return await self.terminal.line(f"{_NEEDS_REASON[decision]} ({said})")

@@ -6,8 +6,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agentcanvas.cli.live.clean import lines_of, one_line
+from agentcanvas.cli.live.outcome import done_line
 from agentcanvas.cli.live.view import RunView
-from agentcanvas.cli.live.words import count, duration, headline, listed_commands, quoted, spent
+from agentcanvas.cli.live.words import (
+    NO_BARS,
+    Bars,
+    count,
+    duration,
+    headline,
+    listed_commands,
+    quoted,
+    spent,
+    task_of,
+)
+from agentcanvas.proposals.checks import EvidenceStatus
+from agentcanvas.proposals.radar import Fitness
 from agentcanvas.protocol.person import PersonAsk
 from agentcanvas.runs.state import RunStatus, TaskStatus
 
@@ -24,7 +37,7 @@ def last_words(
         *_outcome(view, now_ms, left=left),
         *_result(view),
         *_landed(view, root),
-        *_waiting(asks if not view.ended else ()),
+        *_waiting(asks if not view.ended else (), view),
         *_next(view, left=left),
     ]
 
@@ -36,7 +49,7 @@ def _outcome(view: RunView, now_ms: int, *, left: bool) -> list[str]:
     effort = f"{took}, {cost}" if cost else took
     match view.status:
         case RunStatus.DONE:
-            return [f"Done ({reason}) after {effort}."]
+            return [f"{done_line(view)} It took {effort}."]
         case RunStatus.STOPPED:
             return [f"Not done: {reason} (after {effort}). Everything so far is kept."]
         case RunStatus.INTERRUPTED:
@@ -83,13 +96,24 @@ def _paths(files: Sequence[str]) -> str:
     return " ".join(quoted(file) for file in files) if len(files) <= _FILES_LISTED else "-A"
 
 
-def _waiting(asks: Sequence[PersonAsk]) -> list[str]:
+def _waiting(asks: Sequence[PersonAsk], view: RunView) -> list[str]:
     lines: list[str] = []
     for ask in asks:
-        lines += ["", headline(ask), *listed_commands(ask)]
+        problem = [f"Asked again: {one_line(ask.problem, 400)}"] if ask.problem else []
+        lines += ["", headline(ask), *problem, *listed_commands(ask, _bars(ask, view))]
     if asks:
         lines += ["", f"Look at it:  agentcanvas review {quoted(asks[0].run_id)}"]
     return lines
+
+
+def _bars(ask: PersonAsk, view: RunView) -> Bars:
+    task = view.tasks.get(task_of(ask))
+    if task is None:
+        return NO_BARS
+    return Bars(
+        conflicts=task.fitness == Fitness.CONFLICTS,
+        red=task.evidence_status == EvidenceStatus.FAILED,
+    )
 
 
 def _next(view: RunView, *, left: bool) -> list[str]:

@@ -48,8 +48,11 @@ class TaskView(Struct, frozen=True, kw_only=True, rename="camel"):
     summary: str = ""
     changed: int = 0
     files: tuple[str, ...] = ()
+    landed_at: int = 0
     evidence: str = ""
     evidence_status: str = ""
+    red: tuple[str, ...] = ()
+    fitness: str = ""
     tests: TestsRun | None = None
     verdicts: tuple[Verdict, ...] = ()
     reason: str = ""
@@ -259,6 +262,7 @@ def _after_task(view: RunView, entry: e.Recorded) -> RunView:
                 status=TaskStatus.IN_REVIEW,
                 summary=submitted.summary,
                 changed=submitted.changed_files,
+                fitness="",
                 step="",
             )
         case e.ChecksRun(payload=checked):
@@ -267,6 +271,7 @@ def _after_task(view: RunView, entry: e.Recorded) -> RunView:
                 checked.task_id,
                 evidence=checked.sentence,
                 evidence_status=checked.status,
+                red=checked.red,
                 tests=checked.tests,
             )
         case e.ProposalReviewed(payload=review):
@@ -277,19 +282,28 @@ def _after_task(view: RunView, entry: e.Recorded) -> RunView:
             )
         case e.TaskAnswered(payload=answered):
             return _with_task(view, answered.task_id, status=TaskStatus.ANSWERED, step="")
-        case e.ProposalLanded() | e.ProposalUndone():
-            return _after_landing(view, entry.event)
+        case e.ProposalRechecked() | e.ProposalLanded() | e.ProposalUndone():
+            return _in_the_files(view, entry.event, entry.seq)
         case _:
             return view
 
 
-def _after_landing(view: RunView, event: e.ProposalLanded | e.ProposalUndone) -> RunView:
+def _in_the_files(
+    view: RunView, event: e.ProposalRechecked | e.ProposalLanded | e.ProposalUndone, seq: int
+) -> RunView:
     match event:
+        case e.ProposalRechecked(payload=standing):
+            return _with_task(view, standing.task_id, fitness=standing.fitness)
         case e.ProposalLanded(payload=landed):
             files = tuple(dict.fromkeys((*view.landed, *landed.files)))
             view = structs.replace(view, landed=files, commit=landed.commit or view.commit)
             return _with_task(
-                view, landed.task_id, status=TaskStatus.APPLIED, files=landed.files, step=""
+                view,
+                landed.task_id,
+                status=TaskStatus.APPLIED,
+                files=landed.files,
+                landed_at=seq,
+                step="",
             )
         case e.ProposalUndone(payload=undone):
             left = tuple(file for file in view.landed if file not in undone.files)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
+from msgspec import Struct
 
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.cli.live.view import PLAN, REVIEW, RunView, TaskView
@@ -309,12 +310,30 @@ def headline(ask: PersonAsk) -> str:
     return one_line(first.strip(" #"), 120)
 
 
-def commands_for(ask: PersonAsk) -> list[tuple[str, str]]:
+class Bars(Struct, frozen=True, kw_only=True):
+    """What keeps a change from landing for the asking: it conflicts, or needs a reason."""
+
+    conflicts: bool = False
+    red: bool = False
+
+
+NO_BARS = Bars()
+
+
+def review_command(ask: PersonAsk) -> str:
+    """The command about an ask, without what is decided."""
+    return f"agentcanvas review {quoted(ask.run_id)} {quoted(task_of(ask))}"
+
+
+def commands_for(ask: PersonAsk, bars: Bars = NO_BARS) -> list[tuple[str, str]]:
     """What can be answered to an ask, each with its command."""
-    review = f"agentcanvas review {quoted(ask.run_id)} {quoted(task_of(ask))}"
+    review = review_command(ask)
     if ask.scope.startswith(REVIEW):
+        apply = ("apply it", f"{review} --apply")
+        if bars.red or ask.problem:
+            apply = ("apply it all the same", f'{review} --apply --reason "…"')
         return [
-            ("apply it", f"{review} --apply"),
+            *([] if bars.conflicts else [apply]),
             ("send it back", f'{review} --revise "…"'),
             ("reject it", f'{review} --reject "…"'),
         ]
@@ -323,9 +342,9 @@ def commands_for(ask: PersonAsk) -> list[tuple[str, str]]:
     return [("answer", f'{review} --answer "…"')]
 
 
-def listed_commands(ask: PersonAsk) -> list[str]:
+def listed_commands(ask: PersonAsk, bars: Bars = NO_BARS) -> list[str]:
     """The same as lines."""
-    offered = commands_for(ask)
+    offered = commands_for(ask, bars)
     width = max(len(meaning) for meaning, _ in offered) + 1
     return [f"  {meaning + ':':<{width}}  {command}" for meaning, command in offered]
 
