@@ -294,7 +294,7 @@ async def test_an_edit_elsewhere_in_the_same_file_is_merged(root: Path) -> None:
 
 
 @pytest.mark.req("D7", "S6")
-async def test_an_edit_of_the_same_lines_sends_the_worker_back_to_the_new_ground(
+async def test_an_edit_under_an_agents_approval_sends_the_worker_back_to_the_new_ground(
     root: Path,
 ) -> None:
     found: list[str] = []
@@ -305,17 +305,18 @@ async def test_an_edit_of_the_same_lines_sends_the_worker_back_to_the_new_ground
         greeting.write_text(f"hello, {found[-1]}")
         return "Greeted."
 
-    async with engine_on(root, functions={"coder": coder}) as engine:
-        run_id = await engine.start(order(flow()))
-        await rests(engine, run_id)
+    def critic(turn: Turn) -> str:
+        del turn
         (root / "greeting.txt").write_text("mine\n")
-        after = await judged(engine, run_id, decision="apply")
-        assert (root / "greeting.txt").read_text() == "mine\n"
-        (review,) = payloads(after, e.ProposalReviewed)
-        assert review.decision == "revise"
-        assert "greeting.txt" in (review.reason or "")
+        return "APPLY"
+
+    async with engine_on(root, functions={"coder": coder, "critic": critic}) as engine:
+        run_id = await engine.start(order(flow(critic=PYTHON)))
+        entries = await rests(engine, run_id)
+        first, last = payloads(entries, e.ProposalReviewed)
+        assert (first.decision, last.decision) == ("revise", "apply")
+        assert "greeting.txt" in (first.reason or "")
         assert found == ["hi\n", "mine\n"]  # it was sent back, and on the new ground
-        await judged(engine, run_id, decision="apply")
         state = await engine.state(run_id)
         assert (state.status, state.tasks["t1"].attempts) == (RunStatus.DONE, 2)
         happened = Counter(kinds(await so_far(engine, run_id)))

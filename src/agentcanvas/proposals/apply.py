@@ -28,10 +28,12 @@ from agentcanvas.proposals.journal import (
     JournalState,
     TransactionFolder,
     checked_name,
+    journals_in,
     nothing_to_undo,
+    state_of,
 )
 from agentcanvas.proposals.links import leading_others_out
-from agentcanvas.proposals.merge import Conflict, Plan, plan
+from agentcanvas.proposals.merge import Conflict, plan
 from agentcanvas.proposals.patch import Change, inspect, links_of
 from agentcanvas.proposals.policy import Breach, Policy
 from agentcanvas.proposals.quarantine import PREFIX, Quarantine
@@ -48,10 +50,6 @@ if TYPE_CHECKING:
 STATE_FOLDER: Final = ".agentcanvas"
 WORKTREE: Final = Worktree()
 T = TypeVar("T")
-_OTHERWISE: Final = {
-    Action.APPLY: "ask for a revision",
-    Action.UNDO: "ask for a change that undoes it",
-}
 
 
 class Receipt(msgspec.Struct, frozen=True):
@@ -112,7 +110,7 @@ class Landing:
         self._workspace = workspace
         self._policy = policy or Policy()
         self._step = step
-        self._state = workspace / STATE_FOLDER / "apply"
+        self._state = state_of(workspace)
         self._sealer = Sealer(workspace, self._state, clock or SystemClock(), step)
 
     async def check(self, patch: bytes, base: Path, *, policy: Policy | None = None) -> Forecast:
@@ -171,7 +169,7 @@ class Landing:
             inspection = inspect(patch, basis, policy, world=here, quarantine=git)
             if inspection.breaches:
                 return Forecast(breaches=inspection.breaches)
-            planned = plan(inspection.changes, here, git)
+            planned = plan(inspection.changes, here, git, self._journals)
         return Forecast(
             changed_files=inspection.changed_files,
             merged=tuple(os.fsdecode(path) for path in planned.merged),
@@ -224,7 +222,10 @@ class Landing:
         *,
         seal: Seal | None,
     ) -> Receipt:
-        planned = plan(changes, here, git).insist(_OTHERWISE[action]) if changes else Plan(())
+        undoing = action is Action.UNDO
+        # Who stands in the way of an undo is found out where it is refused.
+        planned = plan(changes, here, git, None if undoing else self._journals)
+        planned.insist(undoing=undoing)
         transaction = Transaction(here, self._files(name))
         return _receipt(transaction.run(name, action, planned, self._fresh_quarantine, seal))
 
@@ -262,9 +263,7 @@ class Landing:
         return done
 
     def _journals(self) -> Iterator[Journal]:
-        for file in self._state.glob("*/journal.json"):
-            if (journal := self._files(file.parent.name).read()) is not None:
-                yield journal
+        return journals_in(self._state)
 
     def _roll_back(self, transaction: Transaction, journal: Journal) -> Recovery:
         try:

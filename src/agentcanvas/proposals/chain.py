@@ -11,40 +11,47 @@ from agentcanvas.errors import ApplyConflict
 from agentcanvas.proposals.journal import Action, Journal, JournalState, Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 UNDO: Final = ".undo"
 
 
 def built_on(journal: Journal, others: Iterable[Journal]) -> dict[str, tuple[str, ...]]:
     """For each path of a transaction, the later ones that changed what it left there."""
+    standing = [other for other in _standing(others) if other.transaction != journal.transaction]
+    found = {move.path: landed_after(move.path, move.new, standing)[0] for move in journal.moves}
+    return {path: names for path, names in found.items() if names}
+
+
+def _standing(others: Iterable[Journal]) -> list[Journal]:
+    """What has landed and was not taken back."""
     journals = [other for other in others if other.state is JournalState.DONE]
     taken_back = {
         other.transaction.removesuffix(UNDO) for other in journals if other.action is Action.UNDO
     }
-    standing = [
+    return [
         other
         for other in journals
-        if other.action is Action.APPLY
-        and other.transaction not in taken_back
-        and other.transaction != journal.transaction
+        if other.action is Action.APPLY and other.transaction not in taken_back
     ]
-    found = {move.path: _followers(move.path, move.new, standing) for move in journal.moves}
-    return {path: names for path, names in found.items() if names}
 
 
-def _followers(path: str, left: Mark | None, standing: Sequence[Journal]) -> tuple[str, ...]:
+def landed_after(
+    path: str, left: Mark | None, others: Iterable[Journal]
+) -> tuple[tuple[str, ...], tuple[Mark | None, ...]]:
+    """Who has landed something on this content of a file since, and what each of them left."""
     steps = [
-        (other.transaction, _content(move.old), _content(move.new))
-        for other in standing
+        (other.transaction, _content(move.old), move.new)
+        for other in _standing(others)
         for move in other.moves
         if move.path == path
     ]
-    known, names = {_content(left)}, list[str]()
+    known, names, marks = {_content(left)}, list[str](), list[Mark | None]()
     while found := [step for step in steps if step[0] not in names and step[1] in known]:
         names += [name for name, _, _ in found]
-        known |= {new for _, _, new in found}
-    return tuple(names)
+        marks += [new for _, _, new in found]
+        known |= {_content(new) for _, _, new in found}
+    return tuple(names), tuple(marks)
 
 
 def _content(mark: Mark | None) -> tuple[str, str] | None:

@@ -24,7 +24,7 @@ class MisfitError(ValueError):
 
 def content_after(before: bytes, hunks: Iterable[Hunk]) -> bytes:
     """The file once the hunks are in it; they are in the order of its lines."""
-    lines = _lines(before)
+    lines = lines_of(before)
     after: list[bytes] = []
     reached = 0
     for hunk in hunks:
@@ -46,7 +46,7 @@ def surely_apart(before: bytes, now: bytes, spans: Sequence[tuple[int, int]]) ->
     """
     if any(b"\0" in data[:_LOOKS_BINARY] for data in (before, now)):
         return False
-    old, new = _lines(before), _lines(now)
+    old, new = lines_of(before), lines_of(now)
     shorter = min(len(old), len(new))
     head = next((n for n in range(shorter) if old[n] != new[n]), shorter)
     rest = shorter - head
@@ -60,7 +60,7 @@ def surely_apart(before: bytes, now: bytes, spans: Sequence[tuple[int, int]]) ->
     return all(span[1] < start - _CONTEXT or end + _CONTEXT < span[0] for span in spans)
 
 
-def _lines(data: bytes) -> list[bytes]:
+def lines_of(data: bytes) -> list[bytes]:
     """Lines as git counts them: only a line feed ends one."""
     *whole, last = data.split(b"\n")
     return [line + b"\n" for line in whole] + ([last] if last else [])

@@ -16,6 +16,7 @@ import hashlib
 import os
 import re
 import shutil
+from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -124,10 +125,11 @@ class Journal(msgspec.Struct, frozen=True):
 
 
 def moves_of(writes: Sequence[Write]) -> tuple[Move, ...]:
-    return tuple(Move(os.fsdecode(w.path), _mark(w.old), _mark(w.new)) for w in writes)
+    return tuple(Move(os.fsdecode(w.path), mark_of(w.old), mark_of(w.new)) for w in writes)
 
 
-def _mark(entry: Entry | None) -> Mark | None:
+def mark_of(entry: Entry | None) -> Mark | None:
+    """What a file is recognised by."""
     return None if entry is None else Mark(entry.mode, _digest(entry.data), entry.permissions)
 
 
@@ -211,6 +213,19 @@ class TransactionFolder:
         """Journal first, for a folder without one is known to be void."""
         (self.folder / "journal.json").unlink(missing_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def state_of(workspace: Path) -> Path:
+    """Where the transactions of a workspace are kept."""
+    return workspace / ".agentcanvas" / "apply"
+
+
+def journals_in(state: Path) -> Iterator[Journal]:
+    """All that can be read; a damaged one says nothing about the others."""
+    for file in sorted(state.glob("*/journal.json")):
+        with suppress(ApplyFailed):
+            if (journal := TransactionFolder(file.parent, lambda _: None).read()) is not None:
+                yield journal
 
 
 def _entry(mark: Mark | None, data: bytes | None) -> Entry | None:

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from agentcanvas.errors import ApplyConflict
+from agentcanvas.proposals.blame import blamed
 from agentcanvas.proposals.policy import show
 from agentcanvas.proposals.tree import ObstacleError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from agentcanvas.proposals.journal import Journal
     from agentcanvas.proposals.patch import Change
     from agentcanvas.proposals.quarantine import Quarantine
     from agentcanvas.proposals.tree import Entry, Place
@@ -68,20 +70,28 @@ class Plan:
     merged: tuple[bytes, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
 
-    def insist(self, otherwise: str = "ask for a revision") -> Plan:
+    def insist(self, *, undoing: bool = False) -> Plan:
         """The plan; raises when there is a conflict, and says what to do."""
         if not self.conflicts:
             return self
         told = "; ".join(f"{conflict.path}: {conflict.detail}" for conflict in self.conflicts)
         raise ApplyConflict(
             f"Nothing was changed, because of your own edits: {told}. "
-            f"Set these edits aside, or {otherwise}.",
+            "Set these edits aside, or ask for a change that undoes it."
+            if undoing
+            else f"It does not fit your files as they are: {told}. "
+            "Take that back or set it aside and apply again, or ask for a revision.",
             conflicts={conflict.path: conflict.detail for conflict in self.conflicts},
         )
 
 
-def plan(changes: Sequence[Change], workspace: Place, quarantine: Quarantine) -> Plan:
-    """Find out what the changes mean here and now."""
+def plan(
+    changes: Sequence[Change],
+    workspace: Place,
+    quarantine: Quarantine,
+    journals: Callable[[], Iterable[Journal]] | None = None,
+) -> Plan:
+    """Find out what the changes mean here and now; by the journals, who is in their way."""
     removed = frozenset(change.path for change in changes if change.after is None)
     made = frozenset(change.path for change in changes if change.after is not None)
     writes: list[Write] = []
@@ -101,7 +111,7 @@ def plan(changes: Sequence[Change], workspace: Place, quarantine: Quarantine) ->
     merged: list[Write] = []
     if drifted:
         ((merged, clashing),) = merge_many([drifted], quarantine)
-        conflicts += clashing
+        conflicts += blamed(clashing, drifted, journals()) if clashing and journals else clashing
     return Plan(
         writes=tuple(sorted([*writes, *merged], key=lambda write: write.path)),
         merged=tuple(write.path for write in merged),

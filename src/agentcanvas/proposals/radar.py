@@ -18,10 +18,12 @@ from anyio import to_thread
 
 from agentcanvas.errors import ApplyFailed, UnsafePatch
 from agentcanvas.proposals.beside import Outcome
+from agentcanvas.proposals.blame import blamed
 from agentcanvas.proposals.collisions import Collision, Step, collisions, steps_to
 from agentcanvas.proposals.embedded import may_be_parts
 from agentcanvas.proposals.footprint import Footprint, Touch, footprint
 from agentcanvas.proposals.hunks import MisfitError, blob_id, content_after, surely_apart
+from agentcanvas.proposals.journal import journals_in, state_of
 from agentcanvas.proposals.merge import Conflict, ConflictKind, merge_many
 from agentcanvas.proposals.patch import Change, links_of
 from agentcanvas.proposals.policy import Policy
@@ -185,7 +187,8 @@ class Radar:
             with Quarantine(largest_file=self._largest_file) as private:
                 outcomes = merge_many([look.drifted for look in drifting], private)
             for look, (writes, conflicts) in zip(drifting, outcomes, strict=True):
-                look.conflicts += conflicts
+                landed = journals_in(state_of(self._workspace)) if conflicts else ()
+                look.conflicts += blamed(conflicts, look.drifted, landed)
                 look.merged += [write.path.decode() for write in writes]
         return [_outlook(name, look) for name, look in zip(names, looks, strict=True)]
 

@@ -27,7 +27,7 @@ from agentcanvas.runs.context import RunContext
 from agentcanvas.runs.continuing import take_through_limits
 from agentcanvas.runs.evidence import Examiner
 from agentcanvas.runs.examining import Examining
-from agentcanvas.runs.landing import land
+from agentcanvas.runs.landing import Landed, land
 from agentcanvas.runs.offstage import Settled
 from agentcanvas.runs.shelf import Evident
 from agentcanvas.runs.task_events import TaskEvents
@@ -133,18 +133,9 @@ class Assignment:
     async def judge(self, dossier: Dossier, revision: int) -> Settled | None:
         """Have a proposal judged and landed; None when it goes back to its worker."""
         before = self._run.meter.turns
-        judged = await self._terms.verdicts.on(dossier, self._examining)
-        ruling, dossier = judged.ruling, judged.dossier
+        dossier, ruling, landed = await self._verdict(dossier)
         self._turns += self._run.meter.turns - before
-        if ruling.outcome is Outcome.APPLY:
-            landed = await land(
-                self._run,
-                dossier,
-                ruling,
-                way=self._terms.land,
-                policy=self._policy,
-                events=self._events,
-            )
+        if landed is not None:
             if landed.failure:
                 return self._settled(landed.failure, Fate.FAILED, landed.failure)
             if not landed.conflict:
@@ -153,7 +144,7 @@ class Assignment:
                 return self._settled(dossier.summary, Fate.FAILED, landed.conflict, dossier.ref)
             ruling = Ruling(Outcome.REVISE, landed.conflict)
             self._begin_anew(landed.conflict, dossier.evidence)
-        elif dossier.checked_on != dossier.ref.generation:
+        elif await self._has_no_ground(dossier, ruling):
             self._begin_anew(ruling.reason, dossier.evidence)
         else:
             self._message = prompts.revision(self._ask.message, ruling.reason, dossier.evidence)
@@ -163,6 +154,49 @@ class Assignment:
             return self._settled(dossier.summary, Fate.REJECTED, ruling.reason, dossier.ref)
         self._previous.append(AttemptSummary(revision + 1, Decision.REVISE.value, ruling.reason))
         return None
+
+    async def _verdict(self, whole: Dossier) -> tuple[Dossier, Ruling, Landed | None]:
+        """The ruling, what it is about, and how it landed if it was to.
+
+        What a person has applied and the ground refuses goes on waiting for them: it may be their
+        own edit that is in the way, and a revision is a turn that nobody has asked for.
+        """
+        part: Dossier | None = None
+        refusals = 0
+        while True:
+            judged = await self._terms.verdicts.on(whole, self._examining, part)
+            dossier, ruling = judged.dossier, judged.ruling
+            if ruling.outcome is not Outcome.APPLY:
+                return dossier, ruling, None
+            landed = await land(
+                self._run,
+                dossier,
+                ruling,
+                way=self._terms.land,
+                policy=self._policy,
+                events=self._events,
+            )
+            if not (landed.conflict and ruling.by.startswith("person:")):
+                return dossier, ruling, landed
+            refusals += 1
+            whole = whole.once_more(refusals, landed.conflict)
+            part = dossier.once_more(refusals, landed.conflict)
+
+    async def _has_no_ground(self, dossier: Dossier, ruling: Ruling) -> bool:
+        """Whether a round on the same ground could not lead to anything that lands."""
+        if dossier.refused or dossier.checked_on != dossier.ref.generation:
+            return True
+        if ruling.outcome is not Outcome.REVISE or not ruling.by.startswith("person:"):
+            return False
+
+        async def effect() -> tuple[bool, Sequence[e.RunEvent]]:
+            base = await self._run.ground.generation(dossier.ref.generation)
+            forecast = await self._run.ground.foresee(dossier.patch, base, self._policy)
+            return bool(forecast.conflicts), ()
+
+        return await self._run.once(
+            f"{dossier.key}/conflicts", dossier.ref.proposal_id, bool, effect
+        )
 
     def _begin_anew(self, reason: str, evidence: Evidence) -> None:
         """What was wrong shows on the ground of now only, so the next round stands on that."""

@@ -14,6 +14,7 @@ from agentcanvas.proposals.ways import Branch, Commit, Message, Way, Worktree
 from agentcanvas.runs import events as e
 from agentcanvas.runs import shelf
 from agentcanvas.runs.context import RunContext
+from agentcanvas.runs.naming import in_words
 from agentcanvas.runs.task_events import TaskEvents
 from agentcanvas.runs.verdicts import Dossier
 
@@ -49,7 +50,7 @@ async def land(
                 transaction, dossier.patch, base, policy, _way(way, dossier)
             )
         except ApplyConflict as conflict:
-            return Landed(conflict=str(conflict)), []
+            return Landed(conflict=in_words(str(conflict))), []
         except (ApplyError, UnsafePatch) as error:
             return Landed(failure=str(error)), [_warned(str(error))]
         files = tuple(file.path for file in receipt.changed_files)

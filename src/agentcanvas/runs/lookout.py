@@ -22,6 +22,7 @@ from agentcanvas.proposals.radar import Fitness, Outlook, Radar, Waiting
 from agentcanvas.protocol.records import ProposalRef
 from agentcanvas.runs import events as e
 from agentcanvas.runs import shelf
+from agentcanvas.runs.naming import in_words
 from agentcanvas.sandbox.generation import Generation, edits_since, load_generation
 from agentcanvas.sandbox.paths import shown
 
@@ -152,6 +153,7 @@ class Lookout:
         if watched is None:
             return None
         moved = edited.get(watched.base.folder, ())
+        outlook = msgspec.structs.replace(outlook, reason=in_words(outlook.reason))
         watched.outlook = outlook = _aged(outlook, moved) if watched.is_checked else outlook
         met = tuple(
             one.told_to(outlook.proposal_id)

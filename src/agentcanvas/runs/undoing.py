@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from typing import Final
 
 from agentcanvas.errors import ApplyError
 from agentcanvas.runs import events as e
 from agentcanvas.runs.ground import Ground
 from agentcanvas.runs.logbook import Logbook
+from agentcanvas.runs.naming import in_words
 from agentcanvas.runs.office import UndoneTask
-
-# What `ground` calls them, in a sentence; people name a run and its task.
-_TRANSACTION: Final = re.compile(
-    r"\b(run_\d{8}_\d{6}(?:_[0-9a-z]{1,8})?)\.([\w.-]+?)\.r\d+(?:-[\w-]+)?(?![\w-])"
-)
 
 
 def landed_by(entries: Iterable[e.Recorded], task_id: str | None = None) -> list[e.Landed]:
@@ -41,7 +35,7 @@ async def take_back(
         try:
             receipt = await ground.undo(each.transaction)
         except ApplyError as problem:
-            undone.append(UndoneTask(each.task_id, problem=_in_words(problem)))
+            undone.append(UndoneTask(each.task_id, problem=in_words(str(problem))))
             break  # what lies below it cannot be reached either
         files = tuple(file.path for file in receipt.changed_files)
         taken = e.Undone(each.task_id, files)
@@ -50,8 +44,3 @@ async def take_back(
         )
         undone.append(UndoneTask(each.task_id, files))
     return tuple(undone)
-
-
-def _in_words(problem: ApplyError) -> str:
-    """What stands in the way, so that it can be named to the next undo."""
-    return _TRANSACTION.sub(r"\2 of \1", str(problem))

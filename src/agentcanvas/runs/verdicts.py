@@ -37,13 +37,15 @@ from agentcanvas.runs.context import RunContext
 from agentcanvas.runs.continuing import take_through_limits
 from agentcanvas.runs.turn import Place, TurnSpec
 
+_AGAIN = "/again:"
 _ASKS = frozenset({Outcome.ASK_REVIEWER, Outcome.ASK_AGAIN, Outcome.ASK_PERSON})
 
 
 class Dossier(Struct, frozen=True, kw_only=True):
     """A proposal with all that is known about it; ``iteration`` starts at 1.
 
-    ``checked_on`` is the generation under its evidence.
+    ``checked_on`` is the generation under its evidence. ``refused`` says why it did not land when a
+    person had applied it; then they are asked once more.
     """
 
     key: str
@@ -59,6 +61,12 @@ class Dossier(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     testing_required: bool = False
     checked_on: int | None = None
+    refused: str = ""
+
+    def once_more(self, times: int, refused: str) -> Dossier:
+        """The same, to be judged again; what is asked and done then has names of its own (D4)."""
+        key = f"{self.key.partition(_AGAIN)[0]}{_AGAIN}{times}"
+        return msgspec.structs.replace(self, key=key, refused=refused)
 
 
 class Judged(Struct, frozen=True):
@@ -99,14 +107,20 @@ class Verdicts:
         """How many rounds a proposal may take."""
         return self._options.max_iterations
 
-    async def on(self, whole: Dossier, looking: Looking) -> Judged:
-        """The ruling that settles this round, whoever has to be asked for it."""
-        verdict = automatic_verdict(self._options)
+    async def on(self, whole: Dossier, looking: Looking, part: Dossier | None = None) -> Judged:
+        """The ruling that settles this round, whoever has to be asked for it.
+
+        ``part`` is what the first question is about, where an earlier verdict has chosen one.
+        """
+        dossier = part or whole
+        verdict = None if dossier.refused else automatic_verdict(self._options)
         seen: EvidenceStatus | None = None
         asked = of_person = 0
-        dossier = whole
         while True:
-            ruling = judge(self._case(dossier, verdict, asked, seen))
+            if verdict is None and dossier.refused:
+                ruling = Ruling(Outcome.ASK_PERSON, dossier.refused)
+            else:
+                ruling = judge(self._case(dossier, verdict, asked, seen))
             if ruling.outcome is Outcome.APPLY and (now := await looking.renewed(dossier)):
                 dossier = now
                 continue  # the same verdict, on what is true now
@@ -203,7 +217,7 @@ class Verdicts:
             text=text,
             instruction="APPLY, REJECT: reason, or REVISE: instructions",
             schema=prompts.VERDICT_SCHEMA,
-            problem=why if count > 1 else "",
+            problem=why if count > 1 or dossier.refused else "",
             proposal=dossier.ref.proposal_id,
         )
         async with run.lookout.waiting(dossier.task_id, dossier.ref):
