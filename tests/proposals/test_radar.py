@@ -332,3 +332,18 @@ async def test_the_radar_and_the_apply_agree(
     forecast = await Landing(workspace).check(patch, base)
     assert (look.fitness is Fitness.CONFLICTS) == (forecast.standing is Standing.CONFLICTS)
     assert (look.fitness is Fitness.MERGES) == (forecast.standing is Standing.MERGES)
+
+
+def test_two_attempts_at_one_task_never_meet_and_the_latest_meets_the_others(
+    field: Field,
+) -> None:
+    files = {"a.r0": 3, "a.r2": 3, "a.r1": 3, "b.r0": 3}
+    for name, line in files.items():
+        patch = diff(field.folder / f"diff-{name}", BASE, {**BASE, "f": changed(line, word=name)})
+        task, _, attempt = name.partition(".r")
+        waiting = Waiting(name, patch, field.base, 1, task=task, attempt=int(attempt))
+        field.radar.watch(waiting)
+    (met,) = field.radar.collisions()
+    assert met.proposals == ("a.r2", "b.r0")
+    field.radar.forget("b.r0")
+    assert field.radar.collisions() == ()

@@ -154,3 +154,52 @@ async def test_two_that_are_green_alone_and_red_together_do_not_both_land(root: 
         assert (await engine.proposal(second, "ben")).evidence_status == "failed"
         await decide(engine, second, reason="both, all the same")
     assert (root / "story.txt").read_text().count("evil") == 2
+
+
+async def test_a_proposal_never_meets_an_earlier_attempt_at_its_own_task(root: Path) -> None:
+    (root / "notes.txt").unlink()
+
+    def again(turn: Turn) -> str:
+        (tree_of(turn) / "notes.txt").write_text("notes\n")
+        return changing(3, "again\n")(turn)
+
+    run_id = ""
+    for number in range(4):  # each verdict in an engine of its own, as commands give them
+        async with engine_on(root, functions={"ada": again}) as engine:
+            if number == 0:
+                task = {"id": "t1", "agent": "ada", "description": "Change the story"}
+                text = flow({"ada": PYTHON}, tasks=[task], checks=[])
+                run_id = await engine.start(order(text))
+                await rests(engine, run_id)
+            else:
+                verdict = "apply" if number == 3 else "revise"
+                await decide(engine, run_id, decision=verdict, reason="once more")
+            assert number == 3 or (await engine.proposal(run_id, "t1")).overlaps == ()
+            told = payloads(await so_far(engine, run_id), e.ProposalRechecked)
+            assert [each for each in told if each.meets] == []
+
+
+@pytest.mark.req("D17")
+async def test_what_an_agent_reviews_in_rounds_is_not_watched_again_on_a_resume(
+    root: Path,
+) -> None:
+    verdicts = iter(["REVISE: once more", "REVISE: and once more"])
+
+    def critic(turn: Turn) -> str:
+        del turn
+        return next(verdicts, "nothing that can be read")
+
+    workers = {"ada": changing(3, "ada\n"), "critic": critic}
+    task = {"id": "t1", "agent": "ada", "description": "Change the story"}
+    text = flow({"ada": PYTHON}, tasks=[task], checks=[], critic=PYTHON)
+    async with engine_on(root, functions=workers) as engine:
+        run_id = await engine.start(order(text))
+        await rests(engine, run_id)
+        (ask,) = await engine.asks(run_id)
+        assert ask.proposal == "t1.r2"
+    for _ in range(2):
+        async with engine_on(root, functions=workers) as engine:
+            await engine.resume(run_id)
+            await rests(engine, run_id)
+            told = payloads(await so_far(engine, run_id), e.ProposalRechecked)
+            assert [each for each in told if each.meets] == []

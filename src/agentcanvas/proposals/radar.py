@@ -51,7 +51,7 @@ class Waiting(msgspec.Struct, frozen=True):
     """A proposal that waits; ``base`` is the tree of its generation.
 
     ``evidence`` is the generation its checks ran on, None if nothing was checked: then nothing
-    can become out of date.
+    can become out of date. Of the attempts at one ``task`` only the latest can land.
     """
 
     proposal_id: str
@@ -59,6 +59,8 @@ class Waiting(msgspec.Struct, frozen=True):
     base: Path
     generation: int
     evidence: int | None = None
+    task: str = ""
+    attempt: int = 0
 
 
 class Outlook(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -132,8 +134,14 @@ class Radar:
                 del self._treaders[path]
 
     def collisions(self) -> tuple[Collision, ...]:
-        """Where the waiting proposals meet."""
-        return collisions({name: each.footprint for name, each in self._watched.items()})
+        """Where the waiting proposals meet; an earlier attempt meets nobody."""
+        latest: dict[str, Waiting] = {}
+        for name, each in self._watched.items():
+            task = each.waiting.task or name
+            if task not in latest or each.waiting.attempt >= latest[task].attempt:
+                latest[task] = each.waiting
+        names = [waiting.proposal_id for waiting in latest.values()]
+        return collisions({name: self._watched[name].footprint for name in names})
 
     async def recheck(
         self, generation: int | None = None, *, changed: Collection[str] | None = None

@@ -7,6 +7,7 @@ are watched together, because they land in the same files.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ Tell = Callable[[str, e.RunEvent], Awaitable[None]]
 """Puts an event into a run's log, by the run's id."""
 
 _FILES_NAMED = 5
+_ATTEMPT = re.compile(r"\.r(\d{1,9})(?:-[\w-]+)?\Z")
 _NOTHING_TO_TELL: tuple[object, ...] = (Fitness.CLEAN.value, (), ())
 
 
@@ -79,7 +81,14 @@ class Lookout:
             kept = await shelf.take(self.workspace, ref.run_id, ref.proposal_id)
             base = await load_generation(self.workspace, ref.run_id, ref.generation)
             checked_on = kept.checked_on
-            seen = Waiting(name, kept.folder.patch, base.tree, ref.generation)
+            seen = Waiting(
+                name,
+                kept.folder.patch,
+                base.tree,
+                ref.generation,
+                task=f"{ref.run_id}/{task_id}",
+                attempt=_attempt(ref),
+            )
             if checked_on is not None and checked_on != ref.generation:
                 under = await load_generation(self.workspace, ref.run_id, checked_on)
             else:
@@ -176,6 +185,12 @@ class Lookout:
 
 def _name(ref: ProposalRef) -> str:
     return f"{ref.run_id}/{ref.proposal_id}"
+
+
+def _attempt(ref: ProposalRef) -> int:
+    """Which attempt at its task a proposal, or a part of one, is."""
+    found = _ATTEMPT.search(ref.proposal_id)
+    return int(found[1]) if found else 0
 
 
 def _gist(standing: e.Standing) -> tuple[object, ...]:

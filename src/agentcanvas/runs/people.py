@@ -72,6 +72,10 @@ class People:
                     msgspec.json.decode(said.content), said.person
                 )
 
+    def has_heard(self, ask_id: str) -> bool:
+        """Whether the answer to an ask is on record."""
+        return ask_id in self._answered
+
     async def ask(self, ask: PersonAsk) -> PersonAnswer:
         """Put an ask into the inbox and return with the answer to it."""
         known = self._answered.get(ask.ask_id)

@@ -6,6 +6,7 @@ What follows from an answer is decided by ``proposals.review``; here the questio
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Protocol
 
 import msgspec
@@ -160,8 +161,15 @@ class Verdicts:
             options=self._options,
         )
 
+    def _watched(self, dossier: Dossier, *, known: bool) -> AbstractAsyncContextManager[None]:
+        """The proposal under watch; one whose answer is on record waits for nobody any more."""
+        if known:
+            return nullcontext()
+        return self._run.lookout.waiting(dossier.task_id, dossier.ref)
+
     async def _ask_reviewer(self, dossier: Dossier, asked: int, again: str) -> Verdict | None:
-        async with self._run.lookout.waiting(dossier.task_id, dossier.ref):
+        known = f"{dossier.key}/review:{asked}" in self._run.journal
+        async with self._watched(dossier, known=known):
             return await self._reviewed_by_agent(dossier, asked, again)
 
     async def _reviewed_by_agent(self, dossier: Dossier, asked: int, again: str) -> Verdict | None:
@@ -220,7 +228,7 @@ class Verdicts:
             problem=why if count > 1 or dossier.refused else "",
             proposal=dossier.ref.proposal_id,
         )
-        async with run.lookout.waiting(dossier.task_id, dossier.ref):
+        async with self._watched(dossier, known=run.people.has_heard(ask.ask_id)):
             answer = await run.people.ask(ask)
         return _verdict_of(answer.content, mailbox_of(answer.person or person))
 
