@@ -21,6 +21,7 @@ from tests.proposals.workspaces import Files, Scene, diff, scene, shot, write_fi
 pytestmark = [pytest.mark.req("S6", "D7")]
 
 TEN = "".join(f"{n}\n" for n in range(10))
+TWENTY = "".join(f"{n}\n" for n in range(20))
 
 
 async def chain(folder: Path, *trees: Files) -> Scene:
@@ -241,3 +242,43 @@ async def test_two_commits_at_once_take_turns(tmp_path: Path) -> None:
     assert git(ready.workspace, "rev-list", "--count", "HEAD") == "5\n"
     assert git(ready.workspace, "show", "HEAD:f") == str(before["f"]).upper()
     assert git(ready.workspace, "status", "--porcelain") == ""
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("lines", "blockers"),
+    [
+        ((3, 3, 9), ["p2"]),
+        ((3, 9, 9, 3), ["p4"]),
+        ((3, 9, 3, 3, 9), ["p3", "p4"]),
+    ],
+    ids=["one above", "the last", "two of four"],
+)
+async def test_only_what_overlaps_stands_in_the_way_and_taking_it_back_is_enough(
+    tmp_path: Path, lines: tuple[int, ...], blockers: list[str]
+) -> None:
+    trees: list[Files] = [{"f": TWENTY}]
+    for number, line in enumerate(lines, start=1):
+        rows = str(trees[-1]["f"]).split("\n")
+        rows[line] = f"by {number}"
+        trees.append({"f": "\n".join(rows)})
+    ready = await chain(tmp_path, *trees)
+    landing = Landing(ready.workspace)
+    with pytest.raises(ApplyConflict) as refused:
+        await landing.undo("p1")
+    assert f"f: {', '.join(blockers)} changed it since" in str(refused.value)
+    assert f"Take back {blockers[-1]} first" in str(refused.value)
+    for name in (*reversed(blockers), "p1"):
+        await landing.undo(name)
+
+
+@pytest.mark.anyio
+async def test_an_edit_of_the_user_is_not_blamed_on_work_elsewhere_in_the_file(
+    tmp_path: Path,
+) -> None:
+    first = {"f": TWENTY.replace("3\n", "three\n", 1)}
+    ready = await chain(tmp_path, {"f": TWENTY}, first, {"f": first["f"].replace("9\n", "IX\n", 1)})
+    file = ready.workspace / "f"
+    file.write_text(file.read_text().replace("three", "mine"))
+    with pytest.raises(ApplyConflict, match="you changed the same lines"):
+        await Landing(ready.workspace).undo("p1")

@@ -306,8 +306,8 @@ async def test_a_change_that_later_work_stands_on_is_kept_and_the_other_task_is_
         (refused,) = await engine.undo(runs[0])
         assert refused.problem == (
             f"Nothing was taken back, for later work stands on task-1 of {runs[0]}: greeting.txt: "
-            f"task-1 of {runs[1]} changed it since. Take back task-1 of {runs[1]} first, or ask "
-            "for a change that undoes it."
+            f"task-1 of {runs[1]} changed it since. Take back task-1 of {runs[1]} first "
+            f"(agentcanvas undo {runs[1]} task-1), or ask for a change that undoes it."
         )
         assert (root / "greeting.txt").read_text() == "hello world again\n"
         for run_id in reversed(runs):

@@ -39,7 +39,7 @@ from agentcanvas.proposals.policy import Breach, Policy
 from agentcanvas.proposals.quarantine import PREFIX, Quarantine
 from agentcanvas.proposals.sealer import Sealer
 from agentcanvas.proposals.transaction import Recovery, Seal, Transaction
-from agentcanvas.proposals.tree import Tree, disk_says
+from agentcanvas.proposals.tree import Entry, Tree, disk_says
 from agentcanvas.proposals.ways import Branch, Way, Worktree
 from agentcanvas.protocol.records import ChangedFile
 
@@ -210,7 +210,9 @@ class Landing:
                 ):
                     return self._land(name + UNDO, Action.UNDO, changes, here, git, seal=seal)
             except ApplyConflict as conflict:
-                raise named(conflict, landed, self._journals()) from None
+                with self._fresh_quarantine() as git:
+                    later = named(conflict, landed, self._journals(), self._contents, git)
+                raise later from None
 
     def _land(
         self,
@@ -261,6 +263,13 @@ class Landing:
         done = msgspec.structs.replace(journal, state=JournalState.DONE)
         files.write(done)
         return done
+
+    def _contents(self, name: str, path: str) -> tuple[Entry | None, Entry | None]:
+        """A file before and after a transaction."""
+        files = self._files(name)
+        journal = files.read()
+        moves = files.contents(journal) if journal else ()
+        return next(((old, new) for move, old, new in moves if move.path == path), (None, None))
 
     def _journals(self) -> Iterator[Journal]:
         return journals_in(self._state)

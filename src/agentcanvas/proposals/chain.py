@@ -5,13 +5,18 @@ Transactions form a chain by content: one builds on another where it found what 
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from agentcanvas.errors import ApplyConflict
 from agentcanvas.proposals.journal import Action, Journal, JournalState, Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+    from agentcanvas.proposals.quarantine import Quarantine
+    from agentcanvas.proposals.tree import Entry
 
 UNDO: Final = ".undo"
 
@@ -58,19 +63,62 @@ def _content(mark: Mark | None) -> tuple[str, str] | None:
     return None if mark is None else (mark.mode, mark.sha256)
 
 
-def named(conflict: ApplyConflict, journal: Journal, others: Iterable[Journal]) -> ApplyConflict:
+Contents = Callable[[str, str], "tuple[Entry | None, Entry | None]"]
+"""A file before and after a transaction, by the names of both."""
+
+
+def named(
+    conflict: ApplyConflict,
+    journal: Journal,
+    others: Iterable[Journal],
+    contents: Contents,
+    quarantine: Quarantine,
+) -> ApplyConflict:
     """The same refusal, with the proposals that stand in the way called by name."""
-    later = built_on(journal, others)
+    later = {
+        path: names
+        for path, followers in built_on(journal, others).items()
+        if path in conflict.conflicts
+        and (names := _in_the_way(path, (journal.transaction, *followers), contents, quarantine))
+    }
+    if not later:
+        return conflict
     told = {
         path: f"{', '.join(later[path])} changed it since" if path in later else why
         for path, why in conflict.conflicts.items()
     }
-    if told == conflict.conflicts:
-        return conflict
     listed = "; ".join(f"{path}: {why}" for path, why in told.items())
-    last = next(later[path][-1] for path in told if path in later)
+    last = next(iter(later.values()))[-1]
     return ApplyConflict(
         f"Nothing was taken back, for later work stands on {journal.transaction}: {listed}. "
         f"Take back {last} first, or ask for a change that undoes it.",
         conflicts=told,
     )
+
+
+def _in_the_way(
+    path: str, names: Sequence[str], contents: Contents, quarantine: Quarantine
+) -> list[str]:
+    """Those of the later ones without which the first could be taken back.
+
+    They are added again one by one; one that keeps the first from being undone, or that needs
+    another such, stays out.
+    """
+
+    def merged(
+        base: Entry | None, ours: Entry | None, theirs: Entry | None
+    ) -> tuple[Entry | None, bool]:
+        key = os.fsencode(path)
+        sides = [{} if side is None else {key: side} for side in (base, ours, theirs)]
+        result, clashing = quarantine.merge(*sides)
+        return result.get(key), bool(clashing)
+
+    old, new = contents(names[0], path)
+    found, now = [], new
+    for name in names[1:]:
+        with_it, clashes = merged(contents(name, path)[0], now, contents(name, path)[1])
+        if clashes or merged(new, old, with_it)[1]:
+            found.append(name)
+        else:
+            now = with_it
+    return found

@@ -10,6 +10,11 @@ _TRANSACTION: Final = re.compile(
 )
 
 
+_TAKE_BACK: Final = re.compile(rf"\bTake back {_TRANSACTION.pattern} first")
+
+
 def in_words(sentence: str) -> str:
-    """The sentence with each transaction named by task and run."""
-    return _TRANSACTION.sub(r"\2 of \1", sentence)
+    """The sentence with each transaction named by task and run; with the command that takes one
+    back, where that is the advice."""
+    advised = _TAKE_BACK.sub(r"Take back \2 of \1 first (agentcanvas undo \1 \2)", sentence)
+    return _TRANSACTION.sub(r"\2 of \1", advised)
