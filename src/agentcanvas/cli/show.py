@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from agentcanvas.cli.here import root_here
+from agentcanvas.cli.here import folder_here, root_here
 from agentcanvas.cli.live.clean import lines_of, one_line
 from agentcanvas.cli.live.ending import last_words
 from agentcanvas.cli.live.following import ExitCode
@@ -51,7 +51,7 @@ def show(
             return ExitCode.DONE
         console = console_here()
         console.print(_shown(view))
-        for line in last_words(view, asks, root_here(), SystemClock().now_ms()):
+        for line in last_words(view, asks, root_here(), SystemClock().now_ms(), here=folder_here()):
             console.print(Text(line), soft_wrap=True)
         return ExitCode.DONE
 

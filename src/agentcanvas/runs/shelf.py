@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -17,7 +19,13 @@ from agentcanvas.proposals.model import PATCH_FILE, PROPOSAL_FILE, TEST_LOG, Wir
 from agentcanvas.proposals.policy import Breach
 from agentcanvas.proposals.shelf import ProposalFolder
 from agentcanvas.protocol.records import ProposalRef
-from agentcanvas.sandbox.paths import HOME_FOLDER, checked_run_id, get_sandbox_paths, sanitised
+from agentcanvas.sandbox.paths import (
+    HOME_FOLDER,
+    checked_run_id,
+    get_sandbox_paths,
+    own_folder,
+    sanitised,
+)
 
 _LONGEST = 80
 _RECORD = "evidence.json"
@@ -86,6 +94,15 @@ def patch_of(workspace: Path, ref: ProposalRef) -> str:
     """Where the patch of a kept proposal is, relative to the workspace."""
     folder = folder_of(workspace, ref.run_id, ref.proposal_id)
     return (folder / PATCH_FILE).relative_to(workspace).as_posix()
+
+
+def kept_list(workspace: Path, run_id: str, name: str, paths: Sequence[str]) -> Path:
+    """Write paths, each ended by a zero byte as git reads them, beside the proposals of a run."""
+    folder = own_folder(workspace, "proposals") / checked_run_id(run_id)
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{name_of(name)}.paths"
+    file.write_bytes(b"".join(os.fsencode(path) + b"\0" for path in paths))
+    return file
 
 
 async def keep(workspace: Path, ref: ProposalRef) -> ProposalFolder:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agentcanvas.cli.live.clean import lines_of, one_line
+from agentcanvas.cli.live.committing import commit_lines
 from agentcanvas.cli.live.outcome import done_line
 from agentcanvas.cli.live.view import RunView
 from agentcanvas.cli.live.words import (
@@ -30,13 +31,22 @@ _LINES_OF_RESULT = 40
 
 
 def last_words(
-    view: RunView, asks: Sequence[PersonAsk], root: Path, now_ms: int, *, left: bool = False
+    view: RunView,
+    asks: Sequence[PersonAsk],
+    root: Path,
+    now_ms: int,
+    *,
+    here: Path | None = None,
+    left: bool = False,
 ) -> list[str]:
-    """Lines for a person; ``left`` when they went away before the run came to rest."""
+    """Lines for a person; ``left`` when they went away before the run came to rest.
+
+    ``here`` is where they stand, if that is not the workspace itself.
+    """
     return [
         *_outcome(view, now_ms, left=left),
         *_result(view),
-        *_landed(view, root),
+        *_landed(view, root, here or root),
         *_waiting(asks if not view.ended else (), view),
         *_next(view, left=left),
     ]
@@ -76,7 +86,7 @@ def _result(view: RunView) -> list[str]:
     return ["", *lines[:_LINES_OF_RESULT], *([f"… {more} lines more"] if more > 0 else []), ""]
 
 
-def _landed(view: RunView, root: Path) -> list[str]:
+def _landed(view: RunView, root: Path, here: Path) -> list[str]:
     if not view.landed:
         done = view.status in (RunStatus.DONE, RunStatus.STOPPED)
         return ["None of your files was changed."] if done else []
@@ -87,13 +97,10 @@ def _landed(view: RunView, root: Path) -> list[str]:
     if view.commit:
         lines.append(f"They are committed as {one_line(view.commit, 12)}.")
     elif view.head is not None:
-        lines.append(f"Commit:  git add {_paths(view.landed)} && git commit")
+        commands = commit_lines(view.run_id, view.landed, root, here)
+        lines += [f"{'' if number else 'Commit:':<9}{each}" for number, each in enumerate(commands)]
     lines.append(f"Undo:    agentcanvas undo {quoted(view.run_id)}")
     return lines
-
-
-def _paths(files: Sequence[str]) -> str:
-    return " ".join(quoted(file) for file in files) if len(files) <= _FILES_LISTED else "-A"
 
 
 def _waiting(asks: Sequence[PersonAsk], view: RunView) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from agentcanvas.cli.here import folder_here
 from agentcanvas.cli.live.answering import Answering
 from agentcanvas.cli.live.clean import clean
 from agentcanvas.cli.live.ending import asks_only, last_words
@@ -63,7 +64,8 @@ class Watching:
         waits = view.status is RunStatus.PARKED or asks_only(view)
         asks = await self._office.asks(view.run_id) if waits else ()
         left = code is ExitCode.INTERRUPTED
-        self._say(last_words(view, asks, self._root, self._clock.now_ms(), left=left))
+        now_ms, here = self._clock.now_ms(), folder_here()
+        self._say(last_words(view, asks, self._root, now_ms, here=here, left=left))
         return code
 
     def _say(self, lines: list[str]) -> None:
