@@ -615,3 +615,17 @@ def test_what_a_worker_reaches_is_said_in_a_word_or_a_list_of_hosts(
     (agent,) = flow_for("x", "cmd", {}, Wishes(network=said)).flow.agents
     assert agent.runtime is not None
     assert agent.runtime.network == meant
+
+
+# What it was given --------------------------------------------------------------------------------
+
+
+@pytest.mark.req("D11")
+def test_a_run_begins_by_saying_which_network_and_variables_its_agent_has(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "x")
+    words = ("run", "fix it", "--network", "open", "--env", "MY_KEY")
+    said = desk.give(FakeOffice(begin=propose), *words).stdout
+    assert "\nNetwork: open; variables: MY_KEY.\n" in said
+    assert "etwork" not in desk.give(FakeOffice(begin=propose), "run", "fix it").stdout

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from msgspec import structs
 
 from agentcanvas.cli.offices import pick
 from agentcanvas.errors import ValidationError
@@ -403,3 +404,20 @@ def test_the_report_is_written_where_one_says(desk: Desk) -> None:
     result = desk.give(FakeOffice(done()), "report", "--output", "no/such/folder/report.md")
     assert result.exit_code == 1
     assert "cannot be written" in result.stderr
+
+
+# What a team was given ----------------------------------------------------------------------------
+
+
+@pytest.mark.req("D11")
+def test_show_says_which_network_and_variables_agents_have_beyond_the_usual(desk: Desk) -> None:
+    team = (
+        e.Member("coder", "Coder", "worker", "open", ("MY_KEY",)),
+        e.Member("docs", "Writer", "worker", "pypi.org, *.example.org"),
+    )
+    start = fake.started()
+    given = structs.replace(start, payload=structs.replace(start.payload, team=team))
+    said = desk.give(FakeOffice(Played().tell(given)), "show").stdout
+    line = "Network: open (coder) and pypi.org, *.example.org (docs); variables: MY_KEY (coder)"
+    assert line in " ".join(said.split())
+    assert "given" not in desk.give(FakeOffice(done()), "show").stdout

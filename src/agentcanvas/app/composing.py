@@ -28,6 +28,7 @@ from agentcanvas.flows.load import SUFFIXES, find_flow, flow_files, read_flow
 from agentcanvas.flows.model import Flow
 from agentcanvas.flows.named_files import path_within
 from agentcanvas.flows.pattern_info import Patterns
+from agentcanvas.flows.reach import in_one_line, reach_of
 from agentcanvas.flows.team import NetworkMode, Runtime
 
 COMMAND_SETTING: Final = "AGENTCANVAS_COMMAND"
@@ -83,6 +84,11 @@ class Composed(Struct, frozen=True):
             if isinstance(template, str) and template.strip():
                 return template.strip()
         return ""
+
+    @property
+    def given(self) -> str:
+        """The network and variables that its agents have beyond the usual; empty for none."""
+        return in_one_line({agent.id: reach_of(agent.runtime) for agent in self.flow.agents})
 
     @property
     def limits(self) -> str:

@@ -9,20 +9,18 @@ from collections.abc import Iterable, Iterator
 
 from agentcanvas.agents.way_out import WayOut
 from agentcanvas.errors import FlowError, ValidationError
+from agentcanvas.flows.reach import usual_network
 from agentcanvas.flows.team import Agent, NetworkMode, Runtime
-from agentcanvas.flows.team import Network as Said
 from agentcanvas.sandbox.confine import Network
 from agentcanvas.sandbox.egress.providers import PROVIDERS, endpoint_at
 from agentcanvas.sandbox.egress.rules import Endpoint, Rules, host_rule
-
-_REACH_THEIR_MODEL = frozenset({"cli", "acp"})
-"""What is nothing without a model may reach it unasked."""
 
 
 def way_out(agent: Agent, *, models: Iterable[Endpoint] = (), hosts: Iterable[str] = ()) -> WayOut:
     """The rule for one agent; ``models`` and ``hosts`` are what its adapter needs beside."""
     runtime = agent.runtime or Runtime()
-    said = runtime.network or _usual(runtime)
+    usual = usual_network(runtime)
+    said = runtime.network or usual
     network = Network(said.mode.value)
     if not network.is_behind_a_door:
         return WayOut(network)
@@ -33,18 +31,13 @@ def way_out(agent: Agent, *, models: Iterable[Endpoint] = (), hosts: Iterable[st
         )
     except ValidationError as wrong:
         raise FlowError(f"The network of {agent.id}: {wrong}.") from wrong
-    is_aimless = not (rules.hosts or rules.models) and runtime.kind not in _REACH_THEIR_MODEL
+    is_aimless = not (rules.hosts or rules.models) and usual.mode is NetworkMode.NONE
     if network is Network.MODEL and is_aimless:
         raise FlowError(
             f"The network of {agent.id} is 'model', and nothing says which model; name the "
             f"variable that holds its key in env: ({', '.join(PROVIDERS)}), or its url: and keyEnv:"
         )
     return WayOut(network, rules)
-
-
-def _usual(runtime: Runtime) -> Said:
-    reaches = runtime.kind in _REACH_THEIR_MODEL
-    return Said(mode=NetworkMode.MODEL if reaches else NetworkMode.NONE)
 
 
 def _named_models(runtime: Runtime) -> Iterator[Endpoint]:

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from agentcanvas.app.patterns import infos_here
+from agentcanvas.cli.granted import print_grants
 from agentcanvas.cli.here import folder_here, root_here
 from agentcanvas.cli.init import From, Starter, make_flow, say_next, shown
 from agentcanvas.cli.live.clean import clean, one_line
@@ -26,6 +27,7 @@ from agentcanvas.flows.axes import MaxRounds, QualityGate, Termination, TimeoutM
 from agentcanvas.flows.bounds import Bound, bounds
 from agentcanvas.flows.check import Checked, check
 from agentcanvas.flows.document import Document
+from agentcanvas.flows.grants import grants
 from agentcanvas.flows.guards import PERSON, Budgets
 from agentcanvas.flows.load import FLOWS, SUFFIXES, find_flow, flow_files, read_flow
 from agentcanvas.flows.model import Flow
@@ -111,6 +113,8 @@ def show(
     _print_rows([("agent", "role", "runtime", "works in"), *map(_row, flow.agents)])
     for each in settled:
         _print_interaction(each)
+    _console().print(Text("\ngiven", style="bold"))
+    print_grants(_console(), grants(flow, _patterns()))
     for problem in checked.warnings:
         _console().print(_as_text(problem))
 
@@ -322,7 +326,8 @@ def _review(review: SettledReview) -> str:
     who = "you" if review.reviewer == PERSON else review.reviewer
     rounds = _count(review.max_iterations, "round")
     alone = "; what passes the checks lands unasked" if review.auto_approve else ""
-    return f"{who}, at most {rounds}, then {review.escalation_on_max}{alone}"
+    unverified = ", also unverified" if alone and review.allow_unverified else ""
+    return f"{who}, at most {rounds}, then {review.escalation_on_max}{alone}{unverified}"
 
 
 def _budgets(budgets: Budgets) -> str:

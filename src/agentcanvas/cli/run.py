@@ -300,6 +300,8 @@ class _Start:
                 place = one_line(str(self._root), 1_000)
                 self._say(f"In {place}; a workspace of this folder alone: agentcanvas init --here")
             self._say(composed.limits)
+            if given := composed.given:
+                self._say(f"{one_line(given, 400)}.")
             watching = Watching(office, run_id, self._root, self._manner)
             code = await watching.until_it_rests()
             if order.replay:

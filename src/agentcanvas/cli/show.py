@@ -66,6 +66,8 @@ def _shown(view: RunView) -> RenderableType:
     about.add_column(overflow="fold")
     about.add_row("request", _text(lines_of(view.request)))
     about.add_row("flow", Text(one_line(view.flow)))
+    if view.given:
+        about.add_row("given", Text(one_line(view.given, 400), style="yellow"))
     for warning in view.warnings:
         about.add_row("warning", Text(one_line(warning, 400), style="yellow"))
     tasks = [part for task in view.tasks.values() for part in _task(view, task)]

@@ -15,6 +15,7 @@ from rich.text import Text
 from agentcanvas.app.composing import flow_path
 from agentcanvas.app.trust import Standing, flows_to_look_at, revoke, standing, trust_now
 from agentcanvas.app.what_runs import KINDS, WhatRuns
+from agentcanvas.cli.granted import print_grants
 from agentcanvas.cli.here import folder_here, root_here
 from agentcanvas.cli.live.clean import one_line
 from agentcanvas.clock import SystemClock, rfc3339
@@ -101,8 +102,7 @@ def _print(found: Standing, runs: WhatRuns) -> None:
         for path in paths[:_MOST_SHOWN]:
             mark, style = marks[path]
             console.print(Text(f"  {mark:<8}  {one_line(path, _LONGEST)}", style=style))
-            for line in runs.lines(path):
-                console.print(Text(f"              {one_line(line, _LONGEST)}", style="dim"))
+            print_grants(console, runs.lines(path), indent=14)
         if len(paths) > _MOST_SHOWN:
             console.print(Text(f"  … and {len(paths) - _MOST_SHOWN} more", style="dim"))
     console.print(Text(f"{one_line(_summary(found), 2_000)}", style="bold"))

@@ -23,6 +23,8 @@ from agentcanvas.errors import (
     RunDiverged,
     ValidationError,
 )
+from agentcanvas.flows.reach import reach_of
+from agentcanvas.flows.team import Agent
 from agentcanvas.hub.guard import is_agent
 from agentcanvas.hub.person_inbox import PersonInbox
 from agentcanvas.protocol.person import PersonAnswer, PersonAsk
@@ -251,7 +253,7 @@ class Engine:
     async def _announce(self, order: RunOrder, log: Logbook) -> None:
         flow = sound_flow(order, self._with.repertoire)
         repository = await anyio.to_thread.run_sync(find_repository, self._with.workspace)
-        team = tuple(e.Member(agent.id, agent.label, agent.role) for agent in flow.agents)
+        team = tuple(map(_member, flow.agents))
         start = e.Start(order.flow, order.request, team, repository.head if repository else None)
         started = e.RunStarted(
             actor=f"person:{order.person}",
@@ -355,3 +357,8 @@ class Engine:
         """Whether a person's answer lies there that the run has not taken up yet."""
         waiting = await self._with.broker.waiting(engine_of(run_id))
         return any(envelope.sender.id.startswith("person:") for _, envelope in waiting)
+
+
+def _member(agent: Agent) -> e.Member:
+    reach = reach_of(agent.runtime)
+    return e.Member(agent.id, agent.label, agent.role, reach.network, reach.variables)

@@ -8,11 +8,16 @@ from agentcanvas.proposals.model import FileChoice, TestsRun, Wire
 
 
 class Member(Wire, frozen=True):
-    """An agent of the team, by the name people know it by."""
+    """An agent of the team, by the name people know it by, and what it was given of the host's.
+
+    ``network`` and ``variables`` say only what goes beyond the usual (``flows.reach``).
+    """
 
     id: str
     name: str
     role: str
+    network: str = ""
+    variables: tuple[str, ...] = ()
 
 
 class Start(Wire, frozen=True):

@@ -5,7 +5,8 @@ for what is not known. What agents said to their tools is left to the transcript
 
     version        "1"
     run            id, flow, request, status, reason, waitsFor, startedAt, endedAt, durationMs,
-                   head, commit, files, team [{id, name, role}]
+                   head, commit, files, team [{id, name, role}], with network and
+                   variables where an agent has more of them than is usual
     interactions   [{id, pattern, label, roles, ended, done, reason}]
     tasks          [{id, worker, workerName, instruction, status, attempts, summary, reason, files,
                    proposals [{at, summary, changedFiles, tests {passed, failed},

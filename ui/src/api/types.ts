@@ -14,11 +14,13 @@ export interface Usage {
   readonly estimated?: boolean;
 }
 
-/** An agent of the team, by the name people know it by. */
+/** An agent of the team, by the name people know it by, and what it was given of the host's. */
 export interface Member {
   readonly id: string;
   readonly name: string;
   readonly role: string;
+  readonly network?: string;
+  readonly variables?: readonly string[];
 }
 
 /** What a run sets out to do. */

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import UNSET, Struct, structs
 
 from agentcanvas.cli.live.said import lines_said
+from agentcanvas.flows.reach import Reach, in_one_line
 from agentcanvas.proposals.model import Decision, ProposalReview, TestsRun
 from agentcanvas.protocol.records import ResultEvent, Usage
 from agentcanvas.runs import events as e
@@ -69,6 +70,7 @@ class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):
     since_ms: int = 0
     step: str = ""
     lines: tuple[str, ...] = ()
+    reach: Reach = Reach()
 
 
 class RunView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -108,6 +110,11 @@ class RunView(Struct, frozen=True, kw_only=True, rename="camel"):
     @property
     def at_work(self) -> tuple[AgentView, ...]:
         return tuple(agent for agent in self.agents.values() if agent.turn_id)
+
+    @property
+    def given(self) -> str:
+        """The network and variables of its members, where that is more than the usual."""
+        return in_one_line({agent.agent_id: agent.reach for agent in self.agents.values()})
 
     @property
     def waiting(self) -> str:
@@ -162,7 +169,12 @@ def _after_run(view: RunView, entry: e.Recorded) -> RunView:
     match entry.event:
         case e.RunStarted(payload=start):
             team = {
-                member.id: AgentView(agent_id=member.id, name=member.name, role=member.role)
+                member.id: AgentView(
+                    agent_id=member.id,
+                    name=member.name,
+                    role=member.role,
+                    reach=Reach(member.network, member.variables),
+                )
                 for member in start.team
             }
             return structs.replace(
