@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,15 @@ def test_files_are_for_their_owner_alone(home: Path) -> None:
     assert (home / "picture.png").read_bytes() == b"\x89PNG"
     assert read_private(home, NAME, 3) == b"one"
     assert read_private(home, NAME, 2) is None, "more than wanted"
+
+
+def test_what_is_no_file_is_not_read(home: Path) -> None:
+    (home / "folder").mkdir()
+    os.mkfifo(home / "pipe")
+    for name in ("folder", "pipe", "none", "folder/none", "pipe/none"):
+        assert read_private(home, name, 100) is None
+        clear_private(home, name)
+    assert list(home.iterdir()) == []
 
 
 def test_no_link_on_the_way_is_followed(home: Path, of_the_user: Path) -> None:

@@ -20,6 +20,7 @@ from agentcanvas.sandbox.trees import remove_entry
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_WHATEVER = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 _OWNER = 0o700
 _NOT_OURS = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 """What is said of a way on which there is nothing, a file or a link."""
@@ -89,15 +90,19 @@ def read_private(home: Path, name: str, most: int) -> bytes | None:
     except OSError:
         return None
     try:
-        file = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        file = os.open(path.name, _WHATEVER, dir_fd=folder)
     except OSError:
         return None
     finally:
         os.close(folder)
-    with os.fdopen(file, "rb") as opened:
-        is_file = stat.S_ISREG(os.fstat(opened.fileno()).st_mode)
-        content = opened.read(most + 1) if is_file else b""
-    return content if is_file and len(content) <= most else None
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            return None
+        with os.fdopen(file, "rb", closefd=False) as opened:
+            content = opened.read(most + 1)
+    finally:
+        os.close(file)
+    return content if len(content) <= most else None
 
 
 def clear_private(home: Path, name: str) -> None:

@@ -66,8 +66,7 @@ async def _forget(facts: Facts, own: Login) -> None:
         print(f"{facts.title} has no login here; nothing was changed.")
         return
     async with own.held():
-        for name in own.credentials:
-            (own.home / name).unlink(missing_ok=True)
+        own.forget()
     print(f"The login of {facts.title} was removed from {one_line(str(own.home), 1_000)}.")
 
 

@@ -15,6 +15,7 @@ from msgspec import structs
 
 from agentcanvas.agents.cli.kit import CliWishes
 from agentcanvas.agents.cli.litter import sweep, there
+from agentcanvas.agents.cli.own_login import Login
 from agentcanvas.agents.cli.providers import ANTHROPIC, Provider
 from agentcanvas.agents.cli.runtime import CliRuntime
 from agentcanvas.agents.confined import tag_of
@@ -268,6 +269,28 @@ async def test_one_that_dies_by_a_signal_has_crashed(cli: Cli, signal: str) -> N
     result = await cli.run(f"echo begun; kill -{signal} $$")
     assert (result.outcome, result.error_class) == (Outcome.FAILED, FailureClass.CRASH)
     assert f"was ended by SIG{signal}" in result.error
+
+
+# --- its own login ------------------------------------------------------------------------------
+
+
+@pytest.mark.req("D12")
+async def test_a_login_that_an_agent_puts_in_the_place_of_yours_is_said_and_left(
+    cli: Cli, tmp_path: Path
+) -> None:
+    own = Login(tmp_path / "claude", (".claude/.credentials.json",))
+    kept = own.home / own.credentials[0]
+    kept.parent.mkdir(parents=True)
+    kept.write_text('{"account": "ann", "refreshToken": "r1"}')
+    lent = f'"$HOME/{own.credentials[0]}"'
+    replaces = f"""echo '{{"account": "eve", "refreshToken": "e1"}}' > {lent}; {said()}"""
+    result = await cli.run(f"cat > prompt; {replaces}", wishes=CliWishes(login=own))
+    assert result.ok
+    (note,) = result.notes
+    assert "was not taken back: it is of another account" in note
+    assert f"login: {note}" in [event.line for event in cli.events.of(RawEvent)]
+    assert kept.read_text() == '{"account": "ann", "refreshToken": "r1"}'
+    assert not (cli.place.home / own.credentials[0]).exists()
 
 
 # --- its private configuration ------------------------------------------------------------------

@@ -22,6 +22,7 @@ from agentcanvas.agents.cli.heard import Heard
 from agentcanvas.agents.cli.judgement import Judgement
 from agentcanvas.agents.cli.kit import UNCONFINED, CliWishes, Kit, Price, Servers
 from agentcanvas.agents.cli.litter import sweep, there
+from agentcanvas.agents.cli.own_login import Tell
 from agentcanvas.agents.cli.streams import Lines
 from agentcanvas.agents.confined import (
     Environment,
@@ -88,8 +89,15 @@ class CliRuntime:
                 if not found.usable:
                     return failed(f"{found.problem}.", FailureClass.CRASH)
                 program = (found.program,)
-            async with place_of(turn) as view, self._logged_in(view):
-                return await self._run_in(view, program, turn, emit)
+            notes: list[str] = []
+
+            def tell(said: str) -> None:
+                emit(RawEvent(line=f"login: {said}", **UNSTAMPED))
+                notes.append(said)
+
+            async with place_of(turn) as view, self._logged_in(view, tell):
+                result = await self._run_in(view, program, turn, emit)
+            return structs.replace(result, notes=(*result.notes, *notes))
         except (SandboxError, ExecutionError) as error:
             return failed(f"{error}.", FailureClass.CRASH)
         except OSError as error:  # a full disk, a folder that went away meanwhile
@@ -108,12 +116,12 @@ class CliRuntime:
         return result
 
     @asynccontextmanager
-    async def _logged_in(self, view: View) -> AsyncIterator[None]:
+    async def _logged_in(self, view: View, tell: Tell) -> AsyncIterator[None]:
         login = self._kit.wishes.login
         if login is None:
             yield
             return
-        async with login.lent_to(view.home):
+        async with login.lent_to(view.home, tell):
             yield
 
 
