@@ -11,6 +11,7 @@ import fcntl
 import os
 import shutil
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -20,6 +21,7 @@ from anyio import to_thread
 
 from agentcanvas.clock import Clock, SystemClock
 from agentcanvas.errors import ApplyConflict, ApplyFailed, ValidationError
+from agentcanvas.proposals.blame import blamed
 from agentcanvas.proposals.chain import UNDO, named
 from agentcanvas.proposals.journal import (
     STAGING,
@@ -33,7 +35,7 @@ from agentcanvas.proposals.journal import (
     state_of,
 )
 from agentcanvas.proposals.links import leading_others_out
-from agentcanvas.proposals.merge import Conflict, plan
+from agentcanvas.proposals.merge import Conflict, Plan, plan
 from agentcanvas.proposals.patch import Change, inspect, links_of
 from agentcanvas.proposals.policy import Breach, Policy
 from agentcanvas.proposals.quarantine import PREFIX, Quarantine
@@ -169,7 +171,7 @@ class Landing:
             inspection = inspect(patch, basis, policy, world=here, quarantine=git)
             if inspection.breaches:
                 return Forecast(breaches=inspection.breaches)
-            planned = plan(inspection.changes, here, git, self._journals)
+            planned = self._blamed(plan(inspection.changes, here, git))
         return Forecast(
             changed_files=inspection.changed_files,
             merged=tuple(os.fsdecode(path) for path in planned.merged),
@@ -224,10 +226,10 @@ class Landing:
         *,
         seal: Seal | None,
     ) -> Receipt:
-        undoing = action is Action.UNDO
-        # Who stands in the way of an undo is found out where it is refused.
-        planned = plan(changes, here, git, None if undoing else self._journals)
-        planned.insist(undoing=undoing)
+        planned = plan(changes, here, git)
+        if action is Action.APPLY:  # who stands in the way of an undo is told where it is refused
+            planned = self._blamed(planned)
+        planned.insist(undoing=action is Action.UNDO)
         transaction = Transaction(here, self._files(name))
         return _receipt(transaction.run(name, action, planned, self._fresh_quarantine, seal))
 
@@ -263,6 +265,12 @@ class Landing:
         done = msgspec.structs.replace(journal, state=JournalState.DONE)
         files.write(done)
         return done
+
+    def _blamed(self, planned: Plan) -> Plan:
+        if not planned.conflicts:
+            return planned
+        named = blamed(planned.conflicts, planned.drifted, self._journals())
+        return replace(planned, conflicts=tuple(named))
 
     def _contents(self, name: str, path: str) -> tuple[Entry | None, Entry | None]:
         """A file before and after a transaction."""

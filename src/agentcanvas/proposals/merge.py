@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from agentcanvas.errors import ApplyConflict
-from agentcanvas.proposals.blame import blamed
 from agentcanvas.proposals.policy import show
 from agentcanvas.proposals.tree import ObstacleError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from agentcanvas.proposals.journal import Journal
     from agentcanvas.proposals.patch import Change
     from agentcanvas.proposals.quarantine import Quarantine
     from agentcanvas.proposals.tree import Entry, Place
@@ -64,11 +62,12 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an apply or undo would do to the workspace."""
+    """What an apply or undo would do to the workspace; ``drifted`` is what is otherwise by now."""
 
     writes: tuple[Write, ...]
     merged: tuple[bytes, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+    drifted: tuple[tuple[Change, Entry | None], ...] = ()
 
     def insist(self, *, undoing: bool = False) -> Plan:
         """The plan; raises when there is a conflict, and says what to do."""
@@ -85,13 +84,8 @@ class Plan:
         )
 
 
-def plan(
-    changes: Sequence[Change],
-    workspace: Place,
-    quarantine: Quarantine,
-    journals: Callable[[], Iterable[Journal]] | None = None,
-) -> Plan:
-    """Find out what the changes mean here and now; by the journals, who is in their way."""
+def plan(changes: Sequence[Change], workspace: Place, quarantine: Quarantine) -> Plan:
+    """Find out what the changes mean here and now."""
     removed = frozenset(change.path for change in changes if change.after is None)
     made = frozenset(change.path for change in changes if change.after is not None)
     writes: list[Write] = []
@@ -111,11 +105,12 @@ def plan(
     merged: list[Write] = []
     if drifted:
         ((merged, clashing),) = merge_many([drifted], quarantine)
-        conflicts += blamed(clashing, drifted, journals()) if clashing and journals else clashing
+        conflicts += clashing
     return Plan(
         writes=tuple(sorted([*writes, *merged], key=lambda write: write.path)),
         merged=tuple(write.path for write in merged),
         conflicts=tuple(conflicts),
+        drifted=tuple(drifted),
     )
 
 
