@@ -20,7 +20,7 @@ class Desk:
         self._patch = patch
         patch.chdir(root)
         patch.setenv("COLUMNS", "100")
-        patch.setenv("AGENTCANVAS_COMMAND", "my-agent")
+        patch.setenv("AGENTCANVAS_COMMAND", "cat")
 
     def give(self, office: FakeOffice, *words: str) -> Result:
         """Give a command; an error of ours is an exit code and a sentence, never an exception."""

@@ -121,6 +121,7 @@ def test_a_wrong_shape_is_named_with_its_place(text: str, expected: str, words: 
         ("{network: {hosts: [x.org, '*.org']}}", Rule.RUNTIME, "name a domain after"),
         ("{network: {hosts: ['https://x.org']}}", Rule.RUNTIME, "write api.example.org"),
         ("{network: {hosts: ['x.org:99999']}}", Rule.RUNTIME, "a port that does not exist"),
+        ("{network: {hosts: [all]}}", Rule.RUNTIME, "for everything write network: open"),
     ],
 )
 def test_a_runtime_says_what_it_needs(runtime: str, rule: Rule, words: str) -> None:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from agentcanvas.app.clis import AUTO, choose
 from agentcanvas.app.patterns import KNOWN, infos_here
 from agentcanvas.app.trust import standing
-from agentcanvas.errors import FlowError, PermissionDenied
+from agentcanvas.errors import FlowError, PermissionDenied, ValidationError
 from agentcanvas.flows import emit
 from agentcanvas.flows.bounds import bounds
 from agentcanvas.flows.check import check
@@ -30,6 +30,7 @@ from agentcanvas.flows.named_files import path_within
 from agentcanvas.flows.pattern_info import Patterns
 from agentcanvas.flows.reach import in_one_line, reach_of
 from agentcanvas.flows.team import NetworkMode, Runtime
+from agentcanvas.sandbox.egress.rules import host_rule
 
 COMMAND_SETTING: Final = "AGENTCANVAS_COMMAND"
 ONE_OFF: Final = "one-off"
@@ -59,7 +60,7 @@ class Wishes(Struct, frozen=True, kw_only=True):
     auto_approve: bool = False
     turns: int | None = None
     minutes: float | None = None
-    network: str = ""
+    network: str | None = None
     """What the worker of a request without a flow may reach: a mode, or hosts with commas."""
     env: tuple[str, ...] = ()
     """Names of variables that this worker may see."""
@@ -154,8 +155,8 @@ def flow_for(
     if not command.strip():
         runtime = {"kind": "cli", "backendId": AUTO}
         _refuse_without_cli(environ)
-    if wishes.network:
-        runtime["network"] = _network(wishes.network)
+    if wishes.network is not None:
+        runtime["network"] = network_of(wishes.network)
     if wishes.env:
         runtime["env"] = list(wishes.env)
     data: dict[str, Any] = {
@@ -229,8 +230,13 @@ def _composed(name: str, document: Document, patterns: Patterns = KNOWN) -> Comp
     return Composed(name, document.content.decode(), flow, patterns=patterns)
 
 
-def _network(said: str) -> str | dict[str, Any]:
+def network_of(said: str) -> str | dict[str, Any]:
     """A mode by its name; anything else is a list of hosts."""
+    if not said.strip(", "):
+        raise FlowError(
+            "--network says nothing; write none, model, open, or hosts with commas between: "
+            "pypi.org,*.example.org"
+        )
     if said in _MODES:
         return said
     plain = said.casefold()
@@ -238,7 +244,20 @@ def _network(said: str) -> str | dict[str, Any]:
         raise FlowError("Name the hosts, with commas between: --network pypi.org,*.example.org")
     if said.isalpha() and (meant := difflib.get_close_matches(plain, _MODES, n=1)):
         raise FlowError(f"There is no network mode {said}; did you mean {meant[0]}?")
-    return {"mode": "hosts", "hosts": [host.strip() for host in said.split(",") if host.strip()]}
+    hosts = [host.strip() for host in said.split(",") if host.strip()]
+    for host in hosts:
+        _refuse_no_host(host)
+    return {"mode": "hosts", "hosts": hosts}
+
+
+def _refuse_no_host(said: str) -> None:
+    if said.casefold() in _MODES:
+        raise FlowError(f"{said} is a mode and no host; write it alone: --network {said}")
+    try:
+        host_rule(said)
+    except ValidationError as wrong:
+        sentence = str(wrong).removeprefix("network.hosts: ")
+        raise FlowError(sentence.replace("write network: open", "write: --network open")) from None
 
 
 def _checks(said: Sequence[str]) -> list[dict[str, str]]:

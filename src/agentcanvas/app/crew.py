@@ -17,6 +17,7 @@ import anyio
 from agentcanvas.agents.asking import asker
 from agentcanvas.agents.cassette import Recording, Replaying, Tape, tape_folder
 from agentcanvas.agents.cli.runtime import CliRuntime
+from agentcanvas.agents.command_line import unfit
 from agentcanvas.agents.host import Host
 from agentcanvas.agents.orders import Member
 from agentcanvas.agents.runtime import Runtime
@@ -274,6 +275,8 @@ def check_crew(agents: tuple[Agent, ...], workspace: Path, functions: Container[
                 "needs; use cli, command (with command:), script (with script:), python (with "
                 "call:), model (with model:), human or remote."
             )
+        if said.kind == "command" and said.command is not None:
+            _check_command(agent, said.command)
         if said.script is not None:
             load_script(workspace / said.script)
         if said.kind == "model":
@@ -281,6 +284,12 @@ def check_crew(agents: tuple[Agent, ...], workspace: Path, functions: Container[
         if said.kind == "cli":
             limits = settings_here(workspace, os.environ).limits
             wishes_of(agent, choose(said, os.environ, limits.cli.order.split()), retries=0)
+
+
+def _check_command(agent: Agent, command: str | tuple[str, ...]) -> None:
+    words = (command,) if isinstance(command, str) else command
+    if problem := unfit(words):
+        raise FlowError(f"The command of {agent.id} {problem}")
 
 
 def _seconds(ms: int | None, default: float | None) -> float | None:

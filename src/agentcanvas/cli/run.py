@@ -12,6 +12,7 @@ import typer
 
 from agentcanvas.agents.cassette import Tape, tape_folder
 from agentcanvas.app.composing import (
+    COMMAND_SETTING,
     Composed,
     Wishes,
     composed_of,
@@ -21,6 +22,7 @@ from agentcanvas.app.composing import (
     nearly_a_flow,
     with_wishes,
 )
+from agentcanvas.app.options import refuse_slips, told_before
 from agentcanvas.app.workspace import ensure_folder
 from agentcanvas.cli import offices
 from agentcanvas.cli.here import folder_here, root_here
@@ -31,6 +33,7 @@ from agentcanvas.cli.live.terminal import Terminal, console_here
 from agentcanvas.cli.live.watching import Manner, Watching
 from agentcanvas.cli.live.words import quoted
 from agentcanvas.cli.offices import finish, misused
+from agentcanvas.errors import ValidationError
 from agentcanvas.flows.pattern_info import Patterns
 from agentcanvas.hub.images import keep_image, read_image
 from agentcanvas.runs.events import TurnStarted
@@ -72,7 +75,7 @@ def run(
         ),
     ] = None,
     network: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--network",
             metavar="MODE",
@@ -81,7 +84,7 @@ def run(
             "None if not given.",
             show_default=False,
         ),
-    ] = "",
+    ] = None,
     env: Annotated[
         list[str] | None,
         typer.Option(
@@ -302,6 +305,8 @@ class _Start:
             self._say(composed.limits)
             if given := composed.given:
                 self._say(f"{one_line(given, 400)}.")
+            for sentence in told_before(composed.flow, self._wishes, self._root, os.environ):
+                self._say(one_line(sentence, 400))
             watching = Watching(office, run_id, self._root, self._manner)
             code = await watching.until_it_rests()
             if order.replay:
@@ -334,6 +339,9 @@ class _Start:
                 )
             case [request] if not self._named and not names_a_flow(self._root, request):
                 self._refuse_a_slip(request)
+                if self._command is None:
+                    self._command = os.environ.get(COMMAND_SETTING) or None
+                self._refuse_options(self._command)
                 return flow_for(request, self._command, os.environ, self._wishes), request
             case [name]:
                 composed = self._flow(name)
@@ -353,16 +361,23 @@ class _Start:
                 "If that is the request itself, use more than one word."
             )
 
+    def _refuse_options(self, command: str | None) -> None:
+        try:
+            refuse_slips(command, self._wishes, self._root)
+        except ValidationError as wrong:
+            raise misused(str(wrong)) from None
+
     def _flow(self, name: str) -> Composed:
         for option, given in (
             ("--command", self._command),
             ("--network", self._wishes.network),
-            ("--env", self._wishes.env),
+            ("--env", self._wishes.env or None),
         ):
-            if given:
+            if given is not None:
                 raise misused(
                     f"{option} is for a request without a flow; {name} has its own agents"
                 )
+        self._refuse_options(None)
         return flow_named(self._root, folder_here(), name, os.environ)
 
     async def _ask_for_request(self, name: str) -> str:

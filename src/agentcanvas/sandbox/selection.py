@@ -113,6 +113,18 @@ def select(workspace: Path, choice: Choice = EVERYTHING) -> Selection:
     return Selection(stamps, repository, notes.sentences(), found)
 
 
+def unmatched(workspace: Path, globs: Sequence[str]) -> list[str]:
+    """Patterns of files to bring along that no file of the workspace has now."""
+    notes = Notes()
+    return [glob for glob in globs if not _is_matched(workspace, checked_glob(glob), notes)]
+
+
+def _is_matched(workspace: Path, glob: bytes, notes: Notes) -> bool:
+    if os.path.lexists(workspace / os.fsdecode(glob)):
+        return True
+    return any(covered(path, (glob,)) for path in walked(workspace, notes, fixed_part(glob)))
+
+
 def find_repository(workspace: Path) -> Repository | None:
     """Find the repository that the workspace belongs to, if there is one that tracks it."""
     wanted = [

@@ -330,6 +330,7 @@ async def test_a_missing_program_is_said_with_the_next_step(
     assert events == []
     result = await command("no-such-agent -p", confinement).run(turn(place=place), events)
     assert result.exit_code == 127
+    assert result.error_class is FailureClass.DENIED  # a second try finds it no more than the first
     assert "no-such-agent" in result.error
     assert "install the program, or correct the agent's command." in result.error
 

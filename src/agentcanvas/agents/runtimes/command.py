@@ -7,14 +7,13 @@ runs confined; stderr is kept in the transcript. A command line written as one t
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from agentcanvas.agents.command_line import PLACEHOLDER, unfit
 from agentcanvas.agents.confined import (
     NOT_FOUND,
     End,
@@ -39,10 +38,6 @@ from agentcanvas.sandbox.process import Ending, Limits, Line, Source
 OUTPUT_BYTES = 4 * 1024 * 1024
 GRACE_S = 5.0
 
-_PLACEHOLDERS = ("prompt", "prompt_file", "workdir", "images")
-_PLACEHOLDER = re.compile(rf"\{{({'|'.join(_PLACEHOLDERS)})\}}")
-_BRACED = re.compile(r"(?<!\$)\{([a-z_]+)\}")
-_LOOKS_LIKE = 0.8
 # Linux takes 128 KiB a word; the rest is room for the words around the prompt.
 _LONGEST_WORD = 120_000
 _LONGEST_LAST_WORDS = 300
@@ -68,7 +63,8 @@ class CommandRuntime:
         self._environ = os.environ if environ is None else environ
         self._output_bytes = output_bytes
         self._grace_s = grace_s
-        _refuse_bad(self._words)
+        if problem := unfit(self._words):
+            raise ValidationError(f"The command of an agent {problem}")
 
     async def run(self, turn: Turn, emit: Emit) -> TurnResult:
         """Run the command with the turn's prompt."""
@@ -137,10 +133,12 @@ class CommandRuntime:
                 left_over=ending.survivors,
                 notes=notes,
             )
-        advice = self._advice if ending.exit_code == NOT_FOUND else ""
+        is_missing = ending.exit_code == NOT_FOUND
+        # What is not there now is not there a moment later: no retry mends a denial.
+        failure = FailureClass.DENIED if is_missing else end.error_class
         return failed(
-            f"{end.error}{advice}.",
-            end.error_class or FailureClass.UNKNOWN,
+            f"{end.error}{self._advice if is_missing else ''}.",
+            failure or FailureClass.UNKNOWN,
             outcome=end.outcome,
             text=hearing.answer,
             exit_code=ending.exit_code,
@@ -160,20 +158,6 @@ class CommandRuntime:
         return notes
 
 
-def _refuse_bad(words: tuple[str, ...]) -> None:
-    if not words or not words[0].strip():
-        raise ValidationError("The command of an agent is empty; name the program to run")
-    for word in words:
-        if "\0" in word:
-            raise ValidationError("The command of an agent holds a NUL character; remove it")
-        for name in _BRACED.findall(word):
-            close = difflib.get_close_matches(name, _PLACEHOLDERS, n=1, cutoff=_LOOKS_LIKE)
-            if close and name not in _PLACEHOLDERS:
-                raise ValidationError(
-                    f"The command of an agent says {{{name}}}; did you mean {{{close[0]}}}?"
-                )
-
-
 class _Prepared:
     """The command line of one turn, with everything put in its place."""
 
@@ -189,7 +173,7 @@ class _Prepared:
         self._view = view
         self._by_shell = by_shell
         places = confinement.places(view)
-        used = {name for word in words for name in _PLACEHOLDER.findall(word)}
+        used = {name for word in words for name in PLACEHOLDER.findall(word)}
         prompt = turn.prompt.replace("\0", "\ufffd")
         images = hand_in(turn.images, confinement, view)
         if images and "images" not in used:
@@ -210,14 +194,14 @@ class _Prepared:
 
     def _command_line(self, words: tuple[str, ...]) -> tuple[str, ...]:
         if self._by_shell:
-            script = _PLACEHOLDER.sub(lambda m: shlex.join(self._values[m[1]]), words[0])
+            script = PLACEHOLDER.sub(lambda m: shlex.join(self._values[m[1]]), words[0])
             return ("/bin/sh", "-c", script)
         found: list[str] = []
         for word in words:
             if word == "{images}":
                 found += self._values["images"]
             else:
-                found.append(_PLACEHOLDER.sub(lambda m: " ".join(self._values[m[1]]), word))
+                found.append(PLACEHOLDER.sub(lambda m: " ".join(self._values[m[1]]), word))
         return tuple(found)
 
     def _look_at(self, inside: Path) -> str:

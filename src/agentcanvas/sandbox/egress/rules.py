@@ -121,6 +121,12 @@ def host_rule(text: str) -> Host:
     if below and ("." not in name or address_of(name)):
         raise ValidationError(f"network.hosts: '{text}' is too wide; name a domain after the '*.'")
     within = _networks(found["within"], text) if found["within"] else ()
+    # A name without a dot leads into a private network only, which has to be named beside it.
+    if "." not in name and name != "localhost" and not (within or address_of(name)):
+        raise ValidationError(
+            f"network.hosts: {text} is neither a mode (none, model, open) nor a host; for "
+            "everything write network: open"
+        )
     if name == "localhost":
         within += _LOOPBACK
     return Host(
