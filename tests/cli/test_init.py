@@ -130,7 +130,7 @@ def test_a_workspace_further_up_wins_over_a_nearer_repository(place: Place) -> N
 def test_a_home_folder_does_not_become_one_workspace_by_accident(place: Place) -> None:
     done = place.run("init", cwd=place.home)
     assert done.returncode == 1
-    assert "every project below it" in done.stderr
+    assert "is no project: all of it would be copied" in done.stderr
     assert not (place.home / ".agentcanvas").exists()
 
 

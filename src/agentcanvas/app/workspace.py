@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from agentcanvas.app.made_here import refuse_gifts
+from agentcanvas.app.too_wide import refuse_no_project
 from agentcanvas.errors import ResourceError
 
 FOLDER = ".agentcanvas"
@@ -53,14 +54,17 @@ def store_path_in(folder: Path) -> Path:
     return folder / "agentcanvas.db"
 
 
-def ensure_folder(root: Path) -> Path:
+def ensure_folder(root: Path, *, is_named: bool = False) -> Path:
     """The workspace's own folder, made if need be; git sees only what a team shares of it.
 
     Harmless to repeat, also by several processes at once. Until there is a store in it, others on
     the machine are kept out of it, also where it came with a repository. An ignore file that is
-    there already is the user's and stays as it is.
+    there already is the user's and stays as it is. ``is_named`` says that somebody chose this very
+    folder, which makes a workspace even of a home folder.
     """
     folder = root / FOLDER
+    if not os.path.lexists(folder):
+        refuse_no_project(root, os.environ, is_named=is_named)
     try:
         folder.mkdir(exist_ok=True)
         # A link could lead anywhere, and what is trusted must lie in the workspace itself.
@@ -71,7 +75,7 @@ def ensure_folder(root: Path) -> Path:
             # What agents see and say is the user's alone; who opens the folder later has reasons.
             folder.chmod(stat.S_IMODE(folder.lstat().st_mode) & ~0o077)
         if not os.access(folder, os.W_OK | os.X_OK):
-            raise ResourceError(f"{folder} cannot be written to; give yourself the right to.")
+            raise ResourceError(f"{folder} cannot be written to; {_remedy(root)}.")
         if not os.path.lexists(folder / ".gitignore"):
             _put_once(folder / ".gitignore", IGNORED.encode())
     except FileExistsError:
@@ -96,6 +100,12 @@ def user_data_folder(environ: Mapping[str, str]) -> Path:
             )
         base = f"{home}/.local/share"
     return Path(base) / "agentcanvas"
+
+
+def _remedy(root: Path) -> str:
+    if os.statvfs(root).f_flag & os.ST_RDONLY:
+        return "its file system is read-only: mount it for writing, or work on a copy"
+    return "give yourself the right to"
 
 
 def _in_the_way(folder: Path) -> ResourceError:

@@ -65,9 +65,10 @@ def init(
     becomes a workspace of its own with --here.
     """
     root = folder_here().resolve() if here else root_here()
-    _refuse_too_wide(root)
     was_there = (root / FOLDER / ".gitignore").exists()
-    folder = ensure_folder(root)
+    # To stand in a home folder that is a repository, and say it there, is to choose it.
+    chosen = (root / ".git").exists() and root == folder_here().resolve()
+    folder = ensure_folder(root, is_named=here or chosen)
     flows = flow_files(root)
     done = []
     if not was_there:
@@ -82,16 +83,6 @@ def init(
         print(sentence)
     first = flows.get(from_.value) or next(iter(flows.values()))
     say_next(root, first, ("doctor", "is everything there that a run needs?"))
-
-
-def _refuse_too_wide(root: Path) -> None:
-    """A workspace takes in every project below it, which nobody wants of a home folder."""
-    wide = {Path(root.anchor), Path(os.environ.get("HOME") or root.anchor).resolve()}
-    if root in wide and not any((root / mark).exists() for mark in (FOLDER, ".git")):
-        raise FlowError(
-            f"{root} would become one workspace with every project below it; go into the folder "
-            "of one project and say it there."
-        )
 
 
 def _about_checks(root: Path) -> str:
