@@ -170,3 +170,15 @@ def test_at_a_terminal_the_diff_is_coloured(tmp_path: Path) -> None:
         assert person.leaves() == 0
         assert b"\x1b[31m-    return" in person.raw
         assert b"\x1b[32m+    return" in person.raw
+
+
+@pytest.mark.parametrize("columns", ["40", "60", "80", "120"])
+def test_a_run_and_a_task_are_whole_in_any_window(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    run = "run_20261119_211205_ab"
+    head, row, *_ = desk.give(FakeOffice(propose(Played(run))), "proposals").stdout.splitlines()
+    assert row.split()[:2] == [run, "task-1"]
+    assert "…" not in head
+    assert max(len(head), len(row)) <= int(columns)

@@ -196,7 +196,7 @@ def test_clean_says_what_goes_and_what_it_frees_and_then_does_it(
     done = fake.finished(Played(RUN))
     root = make_run(workspace, RUN)
     dry = given(desk, "clean", "--dry-run", "--keep", "0", runs=[done])
-    assert re.search(rf"goes   {RUN}  [\d.]+ kB  .*coder/work", dry.stdout)
+    assert re.search(rf"goes   {RUN}  [\d.]+ kB\n(?s:.*)coder/work  ", dry.stdout)
     assert "This would free" in dry.stdout
     assert (root / "work").exists()
     clean = given(desk, "clean", "--keep", "0", runs=[done])
@@ -297,3 +297,37 @@ def test_the_list_says_what_sandboxes_take_with_the_largest_folders(
     assert "/g0 " in said.stdout
     assert said.stdout.splitlines()[-1].endswith("agentcanvas sandbox clean")
     assert workspace.name not in said.stdout
+
+
+def test_a_clean_up_does_not_list_a_proposal_among_what_goes(desk: Desk, workspace: Path) -> None:
+    (make_run(workspace, RUN) / "proposal" / "big.patch").write_bytes(b"x" * 900_000)
+    said = given(desk, "clean", "--all", runs=[fake.finished(Played(RUN))]).stdout
+    assert f"goes   {RUN}" in said
+    assert "/work" in said
+    assert "/proposal" not in said
+    assert "/proposal" in given(desk, "list").stdout
+
+
+def test_the_list_has_one_folder_a_line(desk: Desk, workspace: Path) -> None:
+    make_run(workspace, RUN)
+    lines = given(desk, "list").stdout.splitlines()
+    assert all(line.count(".agentcanvas/") <= 1 for line in lines)
+
+
+def test_a_diff_takes_a_part_of_the_runs_id_as_other_commands_do(
+    desk: Desk, workspace: Path
+) -> None:
+    make_run(workspace, RUN)
+    make_run(workspace, "run_20260219_110000")
+    assert "changed by the agent" in given(desk, "diff", "--run", "100000").stdout
+    several = given(desk, "diff", "--run", "run_20260219")
+    assert several.exit_code == 1
+    assert "may be any of these" in several.stderr
+    assert "There is no sandbox" in given(desk, "diff", "--run", "999999").stderr
+
+
+def test_make_can_print_the_work_folder_alone(desk: Desk, workspace: Path) -> None:
+    done = given(desk, "make", "--quiet", "--bring", "nothing.cfg")
+    (line,) = done.stdout.splitlines()
+    assert (Path(line) / "README.md").read_text() == "hello\n"
+    assert "nothing.cfg" in done.stderr

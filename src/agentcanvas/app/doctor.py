@@ -42,6 +42,7 @@ from agentcanvas.flows.load import flow_files, read_flow
 from agentcanvas.flows.trust import TrustState
 from agentcanvas.proposals.quarantine import git_version
 from agentcanvas.runs.evidence import checks_here
+from agentcanvas.sandbox.disk import in_words
 from agentcanvas.sandbox.git import asked, complaint
 from agentcanvas.sandbox.pick import pick
 from agentcanvas.store import StoreLimits
@@ -237,7 +238,7 @@ def _room(root: Path) -> Finding:
         free = shutil.disk_usage(root).free
     except OSError as wrong:
         return _warn("disk", f"unknown: {wrong.strerror}", "see that there is room")
-    sentence = f"{free / _GB:,.1f} GB free"
+    sentence = f"{in_words(free)} free"
     if free < _NO_ROOM:
         return _fail("disk", sentence, "make room: each sandbox is a copy of the workspace")
     if free < _LITTLE_ROOM:

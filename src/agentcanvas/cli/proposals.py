@@ -31,6 +31,8 @@ app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 NONE_WAITS = "No proposal waits. See all of them with: agentcanvas proposals --all"
 NONE = "Nothing was proposed yet."
 _BAR = 40
+_WIDE = 90
+_MEDIUM = 60
 _WAITING = frozenset({TaskStatus.IN_REVIEW, TaskStatus.REVISING})
 
 
@@ -175,21 +177,25 @@ def _print_list(found: Sequence[_Proposed], *, empty: str) -> None:
     if not found:
         print(empty)
         return
+    console = console_here()
+    wide, medium = console.width >= _WIDE, console.width >= _MEDIUM
     table = listing()
-    for title in ("run", "task", "status", "change", "look at"):
+    for title in ("run", "task"):  # whole in any window, since they are there to be pasted
+        table.add_column(title, overflow="fold", min_width=len(title))
+    for title in (*(("status",) if medium else ()), *(("change", "look at") if wide else ())):
         table.add_column(title, no_wrap=True)
     table.add_column("summary", no_wrap=True, overflow="ellipsis", ratio=1)
     for each in found:
         notes = each.notes()
+        status = Text(TASK_WORDS[each.task.status], style=TASK_STYLES[each.task.status])
+        looked_at = Text(count(len(notes), "note") if notes else "", style="yellow")
         table.add_row(
             Text(short(each.run_id), style="bold"),
             Text(short(each.task.task_id)),
-            Text(TASK_WORDS[each.task.status], style=TASK_STYLES[each.task.status]),
-            Text(counted(each.patch)),
-            Text(count(len(notes), "note") if notes else "", style="yellow"),
+            *((status,) if medium else ()),
+            *((Text(counted(each.patch)), looked_at) if wide else ()),
             Text(one_line(each.task.summary)),
         )
-    console = console_here()
     console.print(table)
     for met in _meetings(found):
         console.print(Text(f"! {one_line(met.sentence, 400)}", style="yellow"), soft_wrap=True)

@@ -80,6 +80,10 @@ def make(
             "--bring", metavar="GLOB", help="Take ignored files along.", show_default=False
         ),
     ] = None,
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", "-q", help='Print only the work folder, as for cd "$(…)".'),
+    ] = False,
 ) -> None:
     """Make a sandbox of the workspace as it is, and print where it is.
 
@@ -94,16 +98,21 @@ def make(
         sandbox = await prepare_sandbox(base, agent or "you")
         provided = await provide(base, sandbox.work_dir, Unconfined())
         await make_private_git(base, sandbox.work_dir, object_folders(base))
-        print(f"{len(base.seen)} files as they are now, {base.name} of {run_id}")
         paths = sandbox.paths
+        notes = [one_line(note) for note in (*base.notes, *provided.notes)]
+        if quiet:
+            print(paths.work_dir)
+            print(*notes, sep="\n", end="\n" if notes else "", file=sys.stderr)
+            return ExitCode.DONE
+        print(f"{len(base.seen)} files as they are now, {base.name} of {run_id}")
         for name, folder in (
             ("input", paths.input_dir),
             ("work", paths.work_dir),
             ("proposal", paths.proposal_dir),
         ):
             print(f"  {name:<9} {folder}")
-        for note in (*base.notes, *provided.notes):
-            print(f"  {one_line(note)}")
+        for note in notes:
+            print(f"  {note}")
         print("What you change in work, as a patch: agentcanvas sandbox diff")
         return ExitCode.DONE
 
@@ -171,7 +180,7 @@ def diff(
 
 def _meant(root: Path, run: str | None, agent: str | None) -> tuple[str, str]:
     """The sandbox that is meant: the one that was made last among those that fit."""
-    runs = [checked_run_id(run)] if run else runs_on_disk(root)
+    runs = _runs_meant(root, run)
     found: list[tuple[int, str, str]] = []
     for run_id in runs:
         folder = run_folder(root, run_id)
@@ -180,11 +189,27 @@ def _meant(root: Path, run: str | None, agent: str | None) -> tuple[str, str]:
             if owner is not None and record.exists() and agent in {None, owner}:
                 found.append((record.stat().st_mtime_ns, run_id, owner))
     if not found:
-        named = (f" of {one_line(agent)}" if agent else "") + (f" in {run}" if run else "")
+        named = (f" of {one_line(agent)}" if agent else "") + (
+            f" in {one_line(run)}" if run else ""
+        )
         raise ValidationError(
             f"There is no sandbox{named}; make one with: agentcanvas sandbox make"
         )
     return max(found)[1:]
+
+
+def _runs_meant(root: Path, given: str | None) -> list[str]:
+    """All that are there, or the one whose id begins or ends as it was given."""
+    there = runs_on_disk(root)
+    if given is None:
+        return there
+    if given in there:
+        return [given]
+    found = [run for run in there if given and (run.startswith(given) or run.endswith(given))]
+    if len(found) > 1:
+        listed = "\n".join(f"  {run}" for run in found[:10])
+        raise ValidationError(f"{given} may be any of these; write more of it:\n{listed}")
+    return found
 
 
 @app.command("list")
@@ -199,7 +224,8 @@ def list_() -> None:
             print("There are no sandboxes; make one with: agentcanvas sandbox make")
             return ExitCode.DONE
         for run in use.runs:
-            print(f"{short(run.run_id)}  {in_words(run.bytes):>9}  {_largest(run.largest)}")
+            print(f"{short(run.run_id)}  {in_words(run.bytes)}")
+            _print_largest(run.largest)
         for size, what in (
             (use.pool, "the pool of trees for new sandboxes"),
             (use.trash, "what a clean-up has left to remove"),
@@ -212,8 +238,9 @@ def list_() -> None:
     finish(work)
 
 
-def _largest(uses: Sequence[FolderUse]) -> str:
-    return ", ".join(f"{one_line(use.path)} {in_words(use.bytes)}" for use in uses)
+def _print_largest(uses: Sequence[FolderUse]) -> None:
+    for use in uses:
+        print(f"    {one_line(use.path)}  {in_words(use.bytes)}")
 
 
 @app.command()
@@ -300,7 +327,8 @@ def _announce(plan: Plan, images: int, *, dry_run: bool) -> None:
         why = f"  {one_line(run.reason)}" if run.reason else ""
         print(f"stays  {short(run.run_id)}  {in_words(run.bytes)}{why}")
     for gone in plan.going:
-        print(f"goes   {short(gone.run_id)}  {in_words(gone.frees)}  {_largest(gone.largest)}")
+        print(f"goes   {short(gone.run_id)}  {in_words(gone.frees)}")
+        _print_largest(gone.largest)
     if plan.pool:
         print(f"goes   the pool of trees for new sandboxes  {in_words(plan.pool)}")
     if plan.trash:

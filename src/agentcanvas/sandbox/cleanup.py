@@ -121,7 +121,7 @@ def _planned(use: DiskUse, held: Mapping[str, str], newest: set[str], most: int)
     for run in reversed(use.runs):
         may_go = run.run_id not in held and run.removable
         if may_go and (run.run_id not in newest or left > most):
-            going.append(Going(run.run_id, run.removable, run.largest))
+            going.append(Going(run.run_id, run.removable, run.largest_removable))
             left -= run.removable
         else:
             staying.append(Staying(run.run_id, run.bytes, held.get(run.run_id, "")))

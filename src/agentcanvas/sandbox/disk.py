@@ -30,12 +30,17 @@ class FolderUse(msgspec.Struct, frozen=True):
 
 
 class RunUse(msgspec.Struct, frozen=True):
-    """What a run takes; ``kept`` of it are proposals, which no clean-up removes."""
+    """What a run takes; ``kept`` of it are proposals, which no clean-up removes.
+
+    ``largest`` are the folders that take most of it, ``largest_removable`` those of them that a
+    clean-up would remove.
+    """
 
     run_id: str
     bytes: int
     kept: int
     largest: tuple[FolderUse, ...]
+    largest_removable: tuple[FolderUse, ...] = ()
 
     @property
     def removable(self) -> int:
@@ -85,15 +90,25 @@ def _disk_use(workspace: Path, order: Iterable[str] | None) -> DiskUse:
 
 
 def _run_use(workspace: Path, run_id: str, counted: set[tuple[int, int]]) -> RunUse:
-    uses: list[FolderUse] = []
-    kept = 0
+    kept: list[FolderUse] = []
+    removable: list[FolderUse] = []
     for part in _parts(workspace, run_id):
         use = FolderUse(part.relative_to(workspace).as_posix(), _bytes_below(part, counted))
-        uses.append(use)
-        kept += use.bytes if part.name in _KEPT and _has_proposal(part.parent) else 0
-    largest = sorted(uses, key=lambda use: use.bytes, reverse=True)[:_NAMED]
-    total = sum(use.bytes for use in uses)
-    return RunUse(run_id, total, kept, tuple(use for use in largest if use.bytes))
+        is_kept = part.name in _KEPT and _has_proposal(part.parent)
+        (kept if is_kept else removable).append(use)
+    uses = [*kept, *removable]
+    return RunUse(
+        run_id,
+        sum(use.bytes for use in uses),
+        sum(use.bytes for use in kept),
+        _largest(uses),
+        _largest(removable),
+    )
+
+
+def _largest(uses: list[FolderUse]) -> tuple[FolderUse, ...]:
+    most = sorted(uses, key=lambda use: use.bytes, reverse=True)[:_NAMED]
+    return tuple(use for use in most if use.bytes)
 
 
 def _has_proposal(sandbox: Path) -> bool:
