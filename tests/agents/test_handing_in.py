@@ -30,7 +30,13 @@ async def sandbox_in(folder: Path) -> Sandbox:
 
 
 @pytest.mark.parametrize(
-    ("said", "summary"), [("", "Changed a.txt, b c.txt"), ("\n I did it.\n", "I did it.")]
+    ("said", "summary"),
+    [
+        ("", "Changed a.txt, b c.txt"),
+        ("\n I did it.\n", "I did it."),
+        (".:\n.\n..\n", "Changed a.txt, b c.txt"),
+        (".\n12 5\nI did it.\n", "I did it."),
+    ],
 )
 async def test_the_files_speak_for_a_worker_that_says_nothing(
     tmp_path: Path, said: str, summary: str

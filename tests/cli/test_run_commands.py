@@ -13,7 +13,7 @@ from msgspec import structs
 from agentcanvas.cli.offices import pick
 from agentcanvas.errors import ValidationError
 from agentcanvas.proposals.model import Decision
-from agentcanvas.protocol.records import TextEvent
+from agentcanvas.protocol.records import ResultEvent, TextEvent, TranscriptEvent
 from agentcanvas.runs import events as e
 from agentcanvas.runs.office import TranscriptEntry
 from tests.cli import fake_office as fake
@@ -421,3 +421,29 @@ def test_show_says_which_network_and_variables_agents_have_beyond_the_usual(desk
     line = "Network: open (coder) and pypi.org, *.example.org (docs); variables: MY_KEY (coder)"
     assert line in " ".join(said.split())
     assert "given" not in desk.give(FakeOffice(done()), "show").stdout
+
+
+# Once, and line by line ---------------------------------------------------------------------------
+
+
+def test_what_a_command_printed_is_not_printed_again_as_its_answer(desk: Desk) -> None:
+    played = done()
+    texts = ["one", "", "two"]
+    events: list[TranscriptEvent] = [
+        TextEvent(ts=1, seq=n, text=text) for n, text in enumerate(texts)
+    ]
+    answer = ResultEvent(ts=2, seq=3, text="one\n\ntwo")
+    played.said[:] = [
+        TranscriptEntry(number, "coder", event)
+        for number, event in enumerate([*events, answer], start=1)
+    ]
+    assert desk.give(FakeOffice(played), "transcript", "coder").stdout == "one\ntwo\n"
+
+
+def test_a_reason_of_several_lines_keeps_them(desk: Desk) -> None:
+    reason = "The setup failed: exit code 1. Its last lines:\noh\nAll of them: setup.log"
+    ended = e.RunEnded(
+        actor="engine", provenance=fake.SYSTEM, payload=e.End(done=False, reason=reason)
+    )
+    said = desk.give(FakeOffice(fake.at_work(Played()).tell(ended)), "show").stdout
+    assert f"Everything so far is kept.\n{reason}\n" in said

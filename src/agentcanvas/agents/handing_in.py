@@ -5,6 +5,7 @@ The agent's process is gone by then and cannot write to proposal/; the host does
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 import anyio.to_thread
@@ -27,6 +28,7 @@ from agentcanvas.sandbox.prepare import Sandbox
 
 PATCH_PATH = "proposal/changes.patch"
 _FIRST_LINES = 3
+_A_WORD = re.compile(r"[^\W\d_]{2}")
 _LONGEST_LINE = 500
 
 
@@ -108,5 +110,8 @@ def _summary(result: TurnResult, files: tuple[ChangedFile, ...]) -> str:
     if said is not UNSET and isinstance(said, StandardResponse):
         return "\n".join([said.intent, *(f"- {action}" for action in said.actions)])
     lines = [line.strip() for line in result.text.splitlines() if line.strip()]
+    # What a command prints may begin with a listing; a change is not called by dots and figures.
+    told = next((index for index, line in enumerate(lines) if _A_WORD.search(line)), len(lines))
+    lines = lines[told:]
     silent = f"Changed {', '.join(file.path for file in files)}"
     return "\n".join(line[:_LONGEST_LINE] for line in lines[:_FIRST_LINES] or [silent])

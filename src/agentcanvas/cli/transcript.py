@@ -16,7 +16,7 @@ from agentcanvas.cli.live.view import RunView, view_of
 from agentcanvas.cli.offices import at_office, misused, the_run
 from agentcanvas.errors import ValidationError
 from agentcanvas.flows.problem import did_you_mean
-from agentcanvas.protocol.records import ResultEvent
+from agentcanvas.protocol.records import ResultEvent, TextEvent
 from agentcanvas.runs.office import Office, TranscriptEntry
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
@@ -98,7 +98,7 @@ class Listening:
         self._run_id = run_id
         self._agent_id = agent_id
         self._as_json = as_json
-        self._last: list[str] = []
+        self._said: list[str] = []
         self.heard = 0
 
     async def catch_up(self) -> None:
@@ -132,8 +132,19 @@ class Listening:
             print(one_json({"entry": entry.seq, "agent": entry.agent, **event}), flush=True)
             return
         lines = lines_said(entry.event)
-        if isinstance(entry.event, ResultEvent) and lines == self._last:
-            return  # the last words once more
-        self._last = lines
+        if isinstance(entry.event, ResultEvent):
+            # The answer is the last words once more, where they were heard as they came.
+            words = _words(lines)
+            is_heard = bool(words) and self._said[-len(words) :] == words
+            self._said = []
+            if is_heard:
+                return
+        elif isinstance(entry.event, TextEvent):
+            self._said += _words(lines)
         for line in lines:
             print(line, flush=True)
+
+
+def _words(lines: list[str]) -> list[str]:
+    """The lines that say something: empty ones are not streamed."""
+    return [line.strip() for line in lines if line.strip()]

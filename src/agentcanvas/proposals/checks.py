@@ -70,7 +70,7 @@ class CheckResult(Wire, frozen=True):
     @property
     def detail(self) -> str:
         """What is known beside its colour, in a word or two; often nothing."""
-        if self.tests is not None:
+        if self.tests is not None and self.tests.failed:
             return f"{self.tests.failed} failed"
         if self.passed:
             return ""

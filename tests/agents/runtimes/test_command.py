@@ -241,7 +241,7 @@ async def test_a_nonzero_exit_code_is_a_failure_with_the_last_words(
     runtime = command("echo half; echo warm-up >&2; echo no model >&2; exit 3", confinement)
     result = await runtime.run(turn(place=place), events)
     assert (result.outcome, result.exit_code, result.text) == (Outcome.FAILED, 3, "half")
-    assert result.error == "'echo' ended with exit code 3: no model."
+    assert result.error == "The command ended with exit code 3: no model."
     assert result.error_class is FailureClass.CRASH
 
 

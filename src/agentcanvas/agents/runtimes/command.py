@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -33,7 +34,7 @@ from agentcanvas.clock import Clock
 from agentcanvas.errors import ExecutionError, SandboxError, ValidationError
 from agentcanvas.protocol.records import FailureClass, RawEvent, TextEvent
 from agentcanvas.sandbox.confine import Command, Confinement, View
-from agentcanvas.sandbox.process import Ending, Limits, Line, Source
+from agentcanvas.sandbox.process import Cause, Ending, Limits, Line, Source
 
 OUTPUT_BYTES = 4 * 1024 * 1024
 GRACE_S = 5.0
@@ -41,6 +42,7 @@ GRACE_S = 5.0
 # Linux takes 128 KiB a word; the rest is room for the words around the prompt.
 _LONGEST_WORD = 120_000
 _LONGEST_LAST_WORDS = 300
+_SEVERAL = re.compile(r"[;|&\n]")
 
 
 class CommandRuntime:
@@ -102,7 +104,7 @@ class CommandRuntime:
         finally:
             prepared.tidy_up()
             hearing.close()
-        end = end_of(ending, f"'{self._name}'", limits, hearing.last_words)
+        end = end_of(ending, self._title(ending), limits, hearing.last_words)
         return self._result(turn, ending, end, hearing)
 
     @property
@@ -112,6 +114,11 @@ class CommandRuntime:
     @property
     def _name(self) -> str:
         return self._program.rpartition("/")[2]
+
+    def _title(self, ending: Ending) -> str:
+        """What ended so; of several programs in a line nobody knows which one it was."""
+        is_any = self._by_shell and _SEVERAL.search(self._words[0].strip())
+        return "The command" if is_any and ending.cause is Cause.EXITED else f"'{self._name}'"
 
     @property
     def _advice(self) -> str:

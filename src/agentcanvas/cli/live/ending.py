@@ -61,6 +61,9 @@ def _outcome(view: RunView, now_ms: int, *, left: bool) -> list[str]:
         case RunStatus.DONE:
             return [f"{done_line(view)} It took {effort}."]
         case RunStatus.STOPPED:
+            if len(lines := lines_of(view.reason)) > 1:
+                kept = f"Not done after {effort}. Everything so far is kept."
+                return [kept, *map(one_line, lines[:_LINES_OF_RESULT])]
             return [f"Not done: {reason} (after {effort}). Everything so far is kept."]
         case RunStatus.INTERRUPTED:
             return ["Interrupted. Nothing that was decided is lost."]
