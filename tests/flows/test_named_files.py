@@ -31,6 +31,7 @@ def workspace(tmp_path: Path) -> Path:
     (folder / "out.yaml").symlink_to("../elsewhere.yaml")
     (folder / "in.yaml").symlink_to("team.yaml")
     (tmp_path / "way").symlink_to("workspace")
+    (tmp_path / "circle").symlink_to("circle")
     return folder
 
 
@@ -49,6 +50,7 @@ def workspace(tmp_path: Path) -> Path:
         ("out/workspace/team.yaml", "out"),
         ("../elsewhere.yaml", ""),
         ("../way/../elsewhere.yaml", ""),
+        ("../circle/team.yaml", ""),
         ("..", ""),
         ("../workspace2/team.yaml", ""),
         ("/etc/passwd", ""),

@@ -96,7 +96,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "token callback-key": ("token callback-key",),
     "trace": ("trace m-1",),
     "transcript": ("transcript coder", "transcript 174506 coder --follow"),
-    "trust": ("trust", "trust --show"),
+    "trust": ("trust", "trust --show", "trust team.yaml   # a flow that lies elsewhere"),
     "undo": ("undo", "undo 174506 task-1"),
 }
 

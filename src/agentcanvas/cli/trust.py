@@ -34,7 +34,7 @@ def trust(
     flows: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FLOW]...",
+            metavar="FLOW",
             help="Flows that lie elsewhere in this workspace, by their paths.",
             show_default=False,
         ),

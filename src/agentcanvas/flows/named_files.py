@@ -5,6 +5,7 @@ A flow need not be sound for that, since what it names counts before its pattern
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from agentcanvas.flows.check import said
@@ -29,7 +30,7 @@ def path_within(workspace: Path, named: Path) -> str:
         elif _is(place, root):
             place = root
         elif place.is_symlink():
-            place = place.resolve()
+            place = Path(os.path.realpath(place))  # which ends also where links lead in a circle
     return place.relative_to(root).as_posix() if place.is_relative_to(root) else ""
 
 
