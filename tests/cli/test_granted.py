@@ -12,8 +12,10 @@ pytestmark = pytest.mark.req("D43")
 
 WIDE = """\
 version: 0.2
+commonRules: {ruleChainRefs: ["MINE:~/.codex/AGENTS.md", "PROJECT:./AGENTS.md"]}
 agents:
   - id: coder
+    rules: [~/rules.md, Be brief.]
     runtime:
       kind: command
       command: ./tools/agent.sh
@@ -39,6 +41,7 @@ TOLD = (
     "third reaches: its model (network: model)",
     "third sees: X",
     "third uses, without seeing it: OPENAI_API_KEY",
+    "agents are told what stands in: ~/.codex/AGENTS.md, ~/rules.md",
     "takes along ignored files: .env, secrets/**",
     "setup runs: npm ci",
     "setup reaches: everything (network: open)",

@@ -149,7 +149,9 @@ async def test_a_file_of_rules_that_cannot_be_read_is_told_once_and_is_no_rule(
         ("docs/env.md", "docs/env.md is a link; put the file itself there"),
         ("linked/rules.md", "agents do not see linked/rules.md, which git ignores or a link"),
         (".env", "agents do not see .env, which git ignores or a link leads to; name it under"),
-        ("~/.aws/credentials", "~/.aws/credentials lies in your home; copy it into the workspace"),
+        ("~/.aws/credentials", "~/.aws/credentials is no Markdown file in your home; only those"),
+        ("~/to-a-key.md", "~/to-a-key.md is no Markdown file in your home; only those are"),
+        ("~/../outside.md", "~/../outside.md is no Markdown file in your home; only those are"),
         ("{home}/.aws/credentials", "is absolute; name files relative to the workspace"),
         ("../home/.aws/credentials", "contains '..'; name files inside the workspace"),
         (".agentcanvas/server.json", "is in the internal folder .agentcanvas/; leave it out"),
@@ -167,6 +169,8 @@ async def test_rules_are_files_that_agents_see_and_nothing_behind_a_link(
     (root / "docs/rules.md").symlink_to(home / ".aws/credentials")
     (root / "docs/env.md").symlink_to("../.env")
     (home / "rules.md").write_text("SECRET")
+    (home / "to-a-key.md").symlink_to(".aws/credentials")
+    (tmp_path / "outside.md").write_text("SECRET")
     (root / "linked").symlink_to(home)
     git(root, "add", "-A")
     monkeypatch.setenv("HOME", str(home))
@@ -177,6 +181,18 @@ async def test_rules_are_files_that_agents_see_and_nothing_behind_a_link(
     assert why in told
     rules, _ = await rules_in(root, [], [named])
     assert "SECRET" not in "".join(rule.text for rule in rules)
+
+
+async def test_rules_of_the_user_are_read_from_the_home_folder_where_a_flow_names_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = repository(tmp_path / "repo", {"a": "a"})
+    (tmp_path / "home/.codex").mkdir(parents=True)
+    (tmp_path / "home/dotfiles.md").write_text(HOUSE)
+    (tmp_path / "home/.codex/AGENTS.md").symlink_to("../dotfiles.md")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    ref = "CODEX_GLOBAL:~/.codex/AGENTS.md"
+    assert await rules_in(root, [ref], []) == ((Rule(ref, HOUSE),), [])
 
 
 async def test_rules_that_git_ignores_are_read_where_the_flow_brings_them(tmp_path: Path) -> None:

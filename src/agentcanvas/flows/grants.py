@@ -30,11 +30,22 @@ def grants(flow: Flow, patterns: Patterns) -> Iterator[Grant]:
     """Everything, in the order of a flow's text."""
     for agent in flow.agents:
         yield from of_agent(agent)
+    if at_home := [name for name in _rules_of(flow) if name.startswith("~/")]:
+        yield Grant(f"agents are told what stands in: {', '.join(at_home)}")
     if flow.bring:
         yield Grant(f"takes along ignored files: {', '.join(flow.bring)}")
     if flow.setup is not None:
         yield from of_setup(flow.setup)
     yield from _landing(settle(flow, patterns))
+
+
+def _rules_of(flow: Flow) -> Iterator[str]:
+    """The rules that a flow names, without the scope that may stand before a file."""
+    for ref in flow.common_rules.rule_chain_refs:
+        scope, _, name = ref.partition(":")
+        yield name or scope
+    for agent in flow.agents:
+        yield from agent.rules
 
 
 def of_agent(agent: Agent) -> Iterator[Grant]:

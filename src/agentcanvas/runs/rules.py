@@ -1,8 +1,9 @@
 """The rules that hold for each agent: those of all, then its own (F1, S9).
 
-Rules that last are files, read anew by every run; what cannot be read, or not whole, is told. They
-are read from the frozen files of the run: a flow can have an agent told nothing that agents do not
-see anyway, be it behind a link, ignored by git, or outside the workspace.
+Rules that last are files, read anew by every run; what cannot be read, or not whole, is told. Those
+of a project are read from the frozen files of the run: a flow can have an agent told nothing that
+agents do not see anyway, be it behind a link, ignored by git, or outside the workspace. Of the
+user's home only Markdown can be named, which is what rules are written in and keys are not.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class _RuleFiles:
     def _content(self, name: str) -> bytes | None:
         """The beginning of a file; one byte more than is taken, to see whether there is more."""
         if name.startswith(_HOME):
-            raise PathRefused(f"{name} lies in your home; copy it into the workspace")
+            return _at_home(name)
         path = workspace_relative(name)
         stamp = self._base.seen.get(path)
         if stamp is None:
@@ -92,6 +93,17 @@ class _RuleFiles:
         except (PathRefused, ValueError):
             return False
         return path in self._base.seen or _is_file(self._base.workspace / os.fsdecode(path))
+
+
+def _at_home(name: str) -> bytes | None:
+    """Read a file of the home folder, where many have links to the place they keep it in."""
+    home, found = Path.home().resolve(), Path(name).expanduser().resolve()
+    if found.suffix != _MARKDOWN or not found.is_relative_to(home):
+        raise PathRefused(
+            f"{name} is no Markdown file in your home; only those are taken from outside the "
+            "workspace"
+        )
+    return _beginning(found) if found.is_file() else None
 
 
 def _is_named_like_a_file(said: str) -> bool:
