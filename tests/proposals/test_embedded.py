@@ -12,7 +12,8 @@ from agentcanvas.proposals.apply import Landing
 from agentcanvas.proposals.embedded import repositories_in
 from agentcanvas.proposals.policy import BreachKind
 from agentcanvas.proposals.radar import Fitness, Radar, Waiting
-from agentcanvas.proposals.self_running import Occasion, self_running
+from agentcanvas.proposals.running_files import Occasion
+from agentcanvas.proposals.self_running import self_running
 from agentcanvas.proposals.tree import Tree
 from tests.proposals.workspaces import Files, Link, Script, diff, scene, shot, write_files
 
@@ -173,7 +174,6 @@ async def test_two_changes_do_not_make_one_together(tmp_path: Path) -> None:
     "path",
     [
         "tests/repo.git/HEAD",
-        "fixtures/bare/objects/aa/" + "b" * 38,
         "fixtures/bare/objects/pack/pack-1.idx",
         "fixtures/bare/refs/heads/main",
         "fixtures/bare/packed-refs",

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from agentcanvas.errors import ProposalMalformed
-from agentcanvas.proposals.self_running import Occasion, self_running
+from agentcanvas.proposals.running_files import Occasion
+from agentcanvas.proposals.self_running import self_running
 from tests.proposals.workspaces import Content, Files, Link, Script, diff
 
 pytestmark = pytest.mark.req("S6", "R1")
@@ -18,49 +19,62 @@ def notes(folder: Path, before: Files, after: Files) -> list[str]:
     return [f"{note.path}: {note.occasion}" for note in found]
 
 
-KNOWN = {
-    ".envrc": Occasion.ENTERING,
-    "sub/.envrc": Occasion.ENTERING,
-    ".ENVRC": Occasion.ENTERING,
-    ".github/workflows/test.yml": Occasion.CI,
-    ".github/actions/x/action.yml": Occasion.CI,
-    ".gitlab-ci.yml": Occasion.CI,
-    ".circleci/config.yml": Occasion.CI,
-    "Jenkinsfile": Occasion.CI,
-    ".vscode/tasks.json": Occasion.OPENING,
-    ".vscode/settings.json": Occasion.OPENING,
-    ".idea/workspace.xml": Occasion.OPENING,
-    ".devcontainer/devcontainer.json": Occasion.OPENING,
-    ".husky/pre-commit": Occasion.GIT,
-    ".githooks/pre-push": Occasion.GIT,
-    ".pre-commit-config.yaml": Occasion.GIT,
-    ".gitattributes": Occasion.GIT,
-    "sub/.gitattributes": Occasion.GIT,
-    "setup.py": Occasion.INSTALL,
-    "build.rs": Occasion.INSTALL,
-    ".npmrc": Occasion.INSTALL,
-    "conftest.py": Occasion.TESTS,
-    "tests/unit/conftest.py": Occasion.TESTS,
-    "vitest.config.ts": Occasion.TESTS,
-    "sitecustomize.py": Occasion.PYTHON,
-    "lib/x.pth": Occasion.PYTHON,
-    "Dockerfile": Occasion.CONTAINER,
-    "Dockerfile.prod": Occasion.CONTAINER,
-    "docker-compose.yml": Occasion.CONTAINER,
-    "compose.override.yaml": Occasion.CONTAINER,
-    "Makefile": Occasion.MAKE,
-    "rules.mk": Occasion.MAKE,
-    "AGENTS.md": Occasion.AGENT,
-    ".claude/settings.json": Occasion.AGENT,
-    ".mcp.json": Occasion.AGENT,
+KNOWN: dict[Occasion, str] = {
+    Occasion.ENTERING: """
+        .envrc sub/.envrc .ENVRC .autoenv.zsh mise.toml mise.local.toml .mise.local.toml
+        .config/mise/config.toml .config/mise.toml .tool-versions shell.nix flake.nix devenv.nix
+        """,
+    Occasion.CI: """
+        .github/workflows/test.yml .github/actions/x/action.yml .gitlab-ci.yml .gitlab/ci/x.yml
+        .circleci/config.yml Jenkinsfile Jenkinsfile.prod ci/Jenkinsfile .cirrus.yml cloudbuild.yaml
+        azure-pipelines.yml .azure-pipelines/x.yml buildspec.yml
+        """,
+    Occasion.OPENING: """
+        .vscode/tasks.json .vscode/settings.json .idea/workspace.xml .devcontainer/devcontainer.json
+        .lvimrc .nvim/init.lua .nvim.lua .exrc .helix/languages.toml .dir-locals.el .gitpod.yml
+        x.code-workspace x.sublime-project .zed/tasks.json
+        """,
+    Occasion.GIT: """
+        .husky/pre-commit .githooks/pre-push .pre-commit-config.yaml .gitattributes
+        sub/.gitattributes lefthook.yml .lefthook.yml lefthook.toml .lintstagedrc .lintstagedrc.js
+        lint-staged.config.js simple-git-hooks.json .simple-git-hooks.json .overcommit.yml
+        """,
+    Occasion.INSTALL: """
+        setup.py build.rs .npmrc .pnp.cjs .yarn/releases/yarn-4.cjs .yarn/plugins/x.cjs
+        rust-toolchain rust-toolchain.toml settings.gradle settings.gradle.kts gradle.properties
+        build.gradle.kts Directory.Build.props Directory.Build.targets src/Foo.csproj NuGet.Config
+        Gemfile .bazelrc BUILD BUILD.bazel x.bzl CMakeLists.txt cmake/x.cmake Package.swift mix.exs
+        build.sbt project/plugins.sbt meson.build pnpm-workspace.yaml bunfig.toml pom.xml
+        tasks.py gulpfile.js Gruntfile.js tox.toml .cargo/config.toml Pipfile
+        """,
+    Occasion.TESTS: """
+        conftest.py tests/unit/conftest.py pytest.toml .pytest.ini .mocharc.json .mocharc.js
+        vitest.config.ts jest.config.json .eslintrc.json .eslintrc eslint.config.mjs next.config.js
+        nuxt.config.ts astro.config.mjs svelte.config.js postcss.config.cjs tailwind.config.ts
+        .babelrc .prettierrc.js .pylintrc .storybook/main.js
+        """,
+    Occasion.PYTHON: "sitecustomize.py lib/x.pth",
+    Occasion.CONTAINER: """
+        Dockerfile Dockerfile.prod docker-compose.yml compose.override.yaml Vagrantfile
+        """,
+    Occasion.MAKE: "Makefile GNUmakefile rules.mk justfile .justfile Taskfile.yml",
+    Occasion.AGENT: """
+        AGENTS.md AGENTS.override.md CLAUDE.md CLAUDE.local.md GEMINI.md QWEN.md .claude/x.json
+        .mcp.json .vscode/mcp.json .qwen/settings.json .clinerules .clinerules/x.md .goosehints
+        .opencode/plugin/x.js opencode.json opencode.jsonc .windsurfrules .windsurf/rules/x.md
+        .roo/mcp.json .continue/config.yaml .kiro/settings/mcp.json .junie/guidelines.md
+        .github/instructions/x.instructions.md .github/copilot-instructions.md .cursor/mcp.json
+        .aider.conf.yml sub/.codex/config.toml agentcanvas.yaml
+        """,
 }
+PLACES = [(path, occasion) for occasion, paths in KNOWN.items() for path in paths.split()]
 
 
-@pytest.mark.parametrize("path", KNOWN)
+@pytest.mark.parametrize(("path", "occasion"), PLACES)
 def test_a_file_that_runs_by_itself_is_pointed_out_added_changed_and_deleted(
-    tmp_path: Path, path: str
+    tmp_path: Path, path: str, occasion: Occasion
 ) -> None:
-    expected = [f"{path}: {KNOWN[path]}"]
+    expected = [f"{path}: {occasion}"]
     assert notes(tmp_path / "1", {}, {path: "x\n"}) == expected
     assert notes(tmp_path / "2", {path: "x\n"}, {path: "y\n"}) == expected
     assert notes(tmp_path / "3", {path: "x\n"}, {}) == expected
@@ -68,10 +82,16 @@ def test_a_file_that_runs_by_itself_is_pointed_out_added_changed_and_deleted(
     assert deleted.detail.endswith("it is deleted")
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["src/app.py", "envrc", "docs/Makefile.md", "my.envrc.txt", "github/workflows/x", "a.js"],
-)
+ORDINARY = """
+    src/app.py envrc docs/Makefile.md my.envrc.txt github/workflows/x a.js src/build.ts
+    buildings.csv build/x.py src/tasks.ts app/tasks.py src/workspace.tsx hooks/useThing.ts
+    src/app/app.config.ts src/config.js docs/agents.txt claude/x.md next.config.md src/mix.py
+    cmake/readme.md x.targets.md .github/CODEOWNERS .vscode/extensions.json nvim/init.lua
+    project/readme.md gradle/readme.md objects/3d/a-long-name-of-a-model.obj Gemfile.lock
+"""
+
+
+@pytest.mark.parametrize("path", ORDINARY.split())
 def test_ordinary_files_are_not(tmp_path: Path, path: str) -> None:
     assert notes(tmp_path, {}, {path: "x\n"}) == []
 

@@ -95,6 +95,28 @@ async def test_a_proposal_is_shown_with_all_that_speaks_for_and_against_it(root:
         assert view.outlook.fitness == "clean"
 
 
+async def test_what_a_package_runs_is_found_by_comparing_it_with_the_file_as_it_was(
+    tmp_path: Path,
+) -> None:
+    package = '{\n  "name": "x",\n  "scripts": {\n    "test": "jest"\n  }\n}\n'
+    root = repository(tmp_path / "repo", {"package.json": package, "web/package.json": package})
+
+    def formats(turn: Turn) -> str:
+        tree = tree_of(turn)
+        (tree / "package.json").write_text('{"scripts": {"test": "jest"}, "name": "x"}\n')
+        (tree / "web" / "package.json").write_text(
+            '{"scripts": {"test": "jest; x"}, "name": "x"}\n'
+        )
+        return "I changed the form of two files."
+
+    async with engine_on(root, functions={"coder": formats}) as engine:
+        run_id = await waiting(engine)
+        said = "web/package.json changes a script that npm runs, on install too"
+        assert [note.sentence for note in (await engine.proposal(run_id, "t1")).self_running] == [
+            said
+        ]
+
+
 async def test_a_file_is_given_as_it_was_and_as_it_would_be_also_a_binary_one(root: Path) -> None:
     async with engine_on(root, functions=CODER) as engine:
         run_id = await waiting(engine)

@@ -152,7 +152,7 @@ class Examining:
             base, patch, changed, self._policy, onto=onto if onto.number != base.number else None
         )
         notes = [finding.sentence for finding in secrets_in(patch)]
-        notes += [note.sentence for note in self_running(patch)]
+        notes += [note.sentence for note in self_running(patch, base.tree)]
         return Evident((), evidence, tuple(notes))
 
     def _out_of_scope(self, changed: Sequence[str]) -> list[Breach]:

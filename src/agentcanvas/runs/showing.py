@@ -23,7 +23,7 @@ from agentcanvas.runs.lookout import Lookout
 from agentcanvas.runs.shelf import Kept
 from agentcanvas.runs.shown import Rounds, ShownProposal, Side, shown_proposal
 from agentcanvas.runs.state import fold
-from agentcanvas.sandbox.generation import Generation, load_generation
+from agentcanvas.sandbox.generation import Generation, frozen_tree, load_generation
 
 REVIEW = "review:"
 _ANYWHERE = Policy(left_out=())
@@ -54,7 +54,9 @@ class Showing:
         kept = await shelf.take(self._workspace, run_id, rounds.attempts[number - 1].proposal_id)
         task = fold(entries).tasks[task_id]
         ask = await self._ask(run_id, task_id)
-        view = shown_proposal(kept, task, rounds, number, ask_id=ask.ask_id if ask else None)
+        base = frozen_tree(self._workspace, run_id, kept.generation)
+        ask_id = ask.ask_id if ask else None
+        view = shown_proposal(kept, task, rounds, number, base, ask_id=ask_id)
         if ask is None or view.ask_id is None:
             return view
         return await self._as_it_stands(view, kept, ask)

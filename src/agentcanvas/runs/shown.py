@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from enum import StrEnum
+from pathlib import Path
 
 import msgspec
 
@@ -131,9 +132,15 @@ _STATES = {
 
 
 def shown_proposal(
-    kept: Kept, task: TaskState, history: Rounds, attempt: int, *, ask_id: str | None = None
+    kept: Kept,
+    task: TaskState,
+    history: Rounds,
+    attempt: int,
+    base: Path,
+    *,
+    ask_id: str | None = None,
 ) -> ShownProposal:
-    """Put together what is known of one attempt."""
+    """Put together what is known of one attempt; ``base`` is the tree it was made on."""
     proposal, patch = kept.folder.proposal, kept.folder.patch
     evidence = kept.evident.evidence if kept.evident else None
     derived = proposal.derived_from
@@ -141,7 +148,7 @@ def shown_proposal(
     notes: tuple[RunNote, ...] = ()
     secrets: tuple[SecretFinding, ...] = ()
     with suppress(ProposalMalformed):  # then the breaches tell
-        notes, secrets = self_running(patch), secrets_in(patch)
+        notes, secrets = self_running(patch, base), secrets_in(patch)
     return ShownProposal(
         run_id=proposal.run_id,
         task_id=task.task_id,

@@ -80,7 +80,7 @@ class Generation:
     @property
     def tree(self) -> Path:
         """The frozen files; a read-only view of the workspace (D8)."""
-        return self.folder / "tree"
+        return frozen_tree(self.workspace, self.run_id, self.number)
 
     @property
     def index(self) -> Path:
@@ -107,6 +107,11 @@ class Generation:
     def git_head(self) -> str | None:
         """``git rev-parse HEAD`` when it was taken, for proposal.json (S4)."""
         return self.repository.head if self.repository else None
+
+
+def frozen_tree(workspace: Path, run_id: str, number: int) -> Path:
+    """Where the frozen files of a generation are, as long as it is kept."""
+    return generations_folder(workspace, run_id) / f"g{number}" / "tree"
 
 
 async def take_generation(
