@@ -502,3 +502,23 @@ def test_who_is_asked_again_sees_why_and_not_the_whole_diff_once_more(tmp_path: 
         person.types("s\n")
         assert person.leaves() == 3
         assert person.screen.count("+    return [part.strip()") == 1
+
+
+@pytest.mark.req("U2")
+@pytest.mark.parametrize(("line", "taken"), [("40", True), ("41", False), ("-41", False)])
+def test_a_comment_on_a_line_that_the_file_does_not_have_is_refused(
+    desk: Desk, line: str, *, taken: bool
+) -> None:
+    class Forty(FakeOffice):
+        async def file(self, *_: object) -> bytes:
+            return b"x\n" * 40
+
+    office = Forty(propose(Played()), go_on=judge)
+    result = desk.give(office, "review", "--revise", "no", "-c", f"src/parser.py:{line}:hm")
+    assert bool(office.answers) == taken
+    assert ("src/parser.py has 40 lines" in result.stderr) != taken
+
+
+def test_a_plan_that_waits_is_named_by_its_tasks(desk: Desk) -> None:
+    listed = desk.give(plan_waits(), "review", "--list").stdout
+    assert "plan  Accept the plan? 2 tasks: parser (coder), docs (docs)" in listed

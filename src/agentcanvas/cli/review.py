@@ -36,6 +36,7 @@ from agentcanvas.proposals.model import Decision
 from agentcanvas.proposals.remarks import Remark
 from agentcanvas.protocol.person import PersonAsk, is_of_hub
 from agentcanvas.runs.office import Office, RunSummary
+from agentcanvas.runs.shown import Side
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -275,7 +276,25 @@ async def _with_remarks(
     if not ask.scope.startswith(REVIEW):
         raise misused(f"{task_of(ask)} is no change, so it has no lines to comment on.")
     patch = await office.patch(ask.run_id, task_of(ask))
-    return {**content, "comments": [to_builtins(placed(remark, patch)) for remark in remarks]}
+    found = [placed(remark, patch) for remark in remarks]
+    for remark in found:
+        await _refuse_missing_line(office, ask, remark)
+    return {**content, "comments": to_builtins(found)}
+
+
+async def _refuse_missing_line(office: Office, ask: PersonAsk, remark: Remark) -> None:
+    """Refuse a line that the file does not have; those of the patch are there for sure."""
+    if not remark.line or remark.quote:
+        return
+    side = Side.BEFORE if remark.side == "old" else Side.AFTER
+    data = await office.file(ask.run_id, task_of(ask), remark.path, side)
+    lines = data.count(b"\n") + (not data.endswith(b"\n"))
+    if remark.line > lines:
+        when = "before" if side is Side.BEFORE else "after"
+        raise ValidationError(
+            f"{remark.path} has {lines:,} lines {when} the change, so none with the number "
+            f"{remark.line}."
+        )
 
 
 async def _waiting(office: Office, run: str | None, task: str | None) -> list[PersonAsk]:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from agentcanvas.cli.live.clean import one_line
+from agentcanvas.cli.live.planning import plan_in
 from agentcanvas.cli.live.view import PLAN, REVIEW, RunView, TaskView
 from agentcanvas.proposals.checks import EvidenceStatus
 from agentcanvas.proposals.model import Decision
@@ -150,7 +151,8 @@ def _told_of_run(event: e.RunEvent, view: RunView) -> str:
 def _told_of_notice(event: e.RunEvent, view: RunView) -> str:
     match event:
         case e.AskedPerson(payload=asked):
-            return f"Waiting for {one_line(asked.person, 40)}: {one_line(asked.question)}"
+            question = "Accept the plan?" if asked.scope.startswith(PLAN) else asked.question
+            return f"Waiting for {one_line(asked.person, 40)}: {one_line(question)}"
         case e.GenerationTaken(payload=base) if set(base.files) - set(view.landed):
             return f"The workspace has changed: {files(base.files)}"
         case e.Noted(payload=note):
@@ -306,6 +308,9 @@ def task_of(ask: PersonAsk) -> str:
 
 def headline(ask: PersonAsk) -> str:
     """What is asked, in one line."""
+    if ask.scope.startswith(PLAN) and (plan := plan_in(ask.default)) is not None:
+        tasks = [f"{each.task_id} ({each.agent})" for each in plan.tasks]
+        return one_line(f"Accept the plan? {count(len(tasks), 'task')}: {files(tasks)}")
     first = next((line for line in ask.text.splitlines() if line.strip(" #")), "")
     return one_line(first.strip(" #"), 120)
 
