@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { PersonAsk, Recorded, ShownProposal } from "../../api/types.ts";
+import type { CheckResult, PersonAsk, Recorded, ShownProposal } from "../../api/types.ts";
 import { NEW_RUN, type RunView, type TaskView } from "../run.ts";
 import { withoutStyles } from "./ansi.ts";
 import { type Node, tokensOf } from "./colours.ts";
@@ -49,6 +49,16 @@ test("red checks and open must-fix findings ask whoever applies for a reason", (
   expect(standing("apply", found, SILENT)).toEqual({ state: "reason" });
   expect(standing("apply", found, { ...SILENT, comments: 3 })).toEqual({ state: "reason" });
   expect(standing("apply", found, WORDS)).toEqual({ state: "ready" });
+});
+
+test("what was red and fails more or in another way asks for a reason, the same failures do not", () => {
+  const failing = (failed: number, exitCode = 1) => ({ passed: false, exitCode, tests: { passed: 9 - failed, failed } });
+  const after = (before: CheckResult, now: CheckResult) =>
+    objections({ ...PROPOSAL, evidenceStatus: "red_before", evidence: { generation: "g0", checks: [{ ...red, before, after: now }] } }, 1);
+  expect(after(failing(2), failing(2, 2))).toEqual([]);
+  expect(after(failing(2), failing(3))).toEqual([{ kind: "red", checks: ["unit"] }]);
+  expect(after(failing(2), { passed: false, exitCode: 1 })).toHaveLength(1);
+  expect(after({ passed: false, exitCode: 1 }, { passed: false, exitCode: 2 })).toHaveLength(1);
 });
 
 test("what is unsafe, in conflict or empty is not applied, whatever is said", () => {

@@ -1,7 +1,7 @@
 // What a person may decide about a proposal now, and what they have to say with it. The gate on the
 // server has the last word; this says the same before it is asked.
 
-import type { Decision, Finding, ShownProposal } from "../../api/types.ts";
+import type { Compared, Decision, Finding, ShownProposal } from "../../api/types.ts";
 
 export type Objection =
   /** Nobody can override these. */
@@ -34,6 +34,7 @@ export function objections(proposal: ShownProposal, chosen: number): readonly Ob
   if (outlook?.fitness === "conflicts") found.push({ kind: "conflicts", detail: (outlook.conflicts ?? []).map(({ path }) => path).join(", ") || (outlook.reason ?? "") });
   if (chosen === 0) found.push({ kind: "nothing" });
   if (proposal.evidenceStatus === "failed") found.push({ kind: "red", checks: redChecks(proposal) });
+  else if (proposal.evidence?.checks?.some(isWorse)) found.push({ kind: "red", checks: redChecks(proposal) });
   const open = openFindings(proposal).filter(isMustFix);
   const [first] = open;
   if (first) found.push({ kind: "mustFix", count: open.length, first: first.description ?? "" });
@@ -42,6 +43,14 @@ export function objections(proposal: ShownProposal, chosen: number): readonly Ob
 
 export const redChecks = (proposal: ShownProposal): readonly string[] =>
   (proposal.evidence?.checks ?? []).filter(({ after }) => !after.passed).map(({ check }) => check.name);
+
+/** Red before and after, but with more failures or in another way. */
+function isWorse({ before, after }: Compared): boolean {
+  if (after.passed || !before || before.passed) return false;
+  const [then, now] = [before.tests, after.tests];
+  if (then && now) return now.failed > then.failed || now.passed + now.failed < then.passed + then.failed;
+  return Boolean(then) || before.exitCode !== after.exitCode;
+}
 
 export const isMustFix = ({ severity }: Finding): boolean => severity === "critical" || severity === "major";
 
