@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -77,3 +79,27 @@ def test_a_working_tree_in_a_bare_repository_is_a_project(place: Place) -> None:
     ).stdout.strip()
     git("worktree", "add", "-q", "--detach", str(tree), commit, cwd=bare)
     assert place.run("init", cwd=tree).returncode == 0
+
+
+_MOUNT = """
+mount -t tmpfs -o size=1m tmpfs "$1" && mkdir "$1/.agentcanvas" && mount -o remount,ro "$1" \\
+&& cd "$1" && exec "$2" -c 'from agentcanvas.cli import main; main()' doctor
+"""
+
+
+def test_a_read_only_file_system_is_told_as_one(place: Place) -> None:
+    """In a mount namespace of its own, which is gone with the process."""
+    words = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", _MOUNT, "sh"]
+    try:
+        done = subprocess.run(
+            [*words, str(place.root), sys.executable],
+            env={**os.environ, "HOME": str(place.home), "NO_COLOR": "1"},
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+    except FileNotFoundError:
+        pytest.skip("there is no unshare here")
+    if "workspace" not in done.stdout:
+        pytest.skip(f"nothing can be mounted here: {done.stderr[:200]}")
+    assert "its file system is read-only: mount it for writing" in done.stdout

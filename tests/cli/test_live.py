@@ -590,3 +590,17 @@ def test_file_names_that_a_shell_would_obey_are_quoted_in_the_commit_command() -
         view_of(run.log), (), Path("/w"), 0
     )
     assert view_of(run.log).tasks["task-1"].status is TaskStatus.APPLIED
+
+
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [("a (3r)", "a, at most 3 rounds"), ("b (1r)", "b, at most 1 round"), ("x", "x")],
+)
+def test_the_label_of_an_edge_is_told_in_words(label: str, words: str) -> None:
+    begun = e.InteractionStarted(
+        actor="engine",
+        provenance=fake.SYSTEM,
+        interaction_id="work",
+        payload=e.ConfiguredInteraction("x", label),
+    )
+    assert told(begun, view_of([])) == f"work begins: {words}"

@@ -192,3 +192,8 @@ async def test_taking_tests_away_is_seen(tmp_path: Path) -> None:
     assert "fewer tests" in evidence.sentence
     assert "sub/conftest.py" in evidence.sentence
     assert "green → green" in evidence.sentence
+
+
+def test_green_tests_do_not_say_how_many_failed() -> None:
+    assert CheckResult(passed=True, exit_code=0, tests=TestsRun(3, 0)).detail == ""
+    assert CheckResult(passed=False, exit_code=1, tests=TestsRun(3, 2)).detail == "2 failed"

@@ -29,7 +29,7 @@ from agentcanvas.app.interpreter import environment
 from agentcanvas.app.settings import load_settings
 from agentcanvas.app.settings_here import LOOK, NOT_YET, own_file_holds
 from agentcanvas.app.trust import trust_of
-from agentcanvas.app.workspace import FOLDER, store_path
+from agentcanvas.app.workspace import FOLDER, how_to_write, store_path
 from agentcanvas.errors import (
     AgentCanvasError,
     GitUnusable,
@@ -215,7 +215,7 @@ def _workspace(root: Path) -> Finding:
     folder = root / FOLDER
     written = folder if folder.is_dir() else root
     if not os.access(written, os.W_OK | os.X_OK):
-        return _fail(subject, f"{written} is read-only", "give yourself the right to write there")
+        return _fail(subject, f"{written} is read-only", how_to_write(written))
     if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir()):
         return _fail(subject, f"{folder} is not a folder of its own", "move it away")
     try:

@@ -75,7 +75,7 @@ def ensure_folder(root: Path, *, is_named: bool = False) -> Path:
             # What agents see and say is the user's alone; who opens the folder later has reasons.
             folder.chmod(stat.S_IMODE(folder.lstat().st_mode) & ~0o077)
         if not os.access(folder, os.W_OK | os.X_OK):
-            raise ResourceError(f"{folder} cannot be written to; {_remedy(root)}.")
+            raise ResourceError(f"{folder} cannot be written to; {how_to_write(root)}.")
         if not os.path.lexists(folder / ".gitignore"):
             _put_once(folder / ".gitignore", IGNORED.encode())
     except FileExistsError:
@@ -102,10 +102,11 @@ def user_data_folder(environ: Mapping[str, str]) -> Path:
     return Path(base) / "agentcanvas"
 
 
-def _remedy(root: Path) -> str:
+def how_to_write(root: Path) -> str:
+    """What to do about a folder that is there and cannot be written to."""
     if os.statvfs(root).f_flag & os.ST_RDONLY:
         return "its file system is read-only: mount it for writing, or work on a copy"
-    return "give yourself the right to"
+    return "give yourself the right to write there"
 
 
 def _in_the_way(folder: Path) -> ResourceError:

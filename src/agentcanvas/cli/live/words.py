@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -21,6 +22,8 @@ from agentcanvas.runs.state import RunStatus, TaskStatus
 from agentcanvas.sandbox.disk import in_words
 
 _FILES_NAMED = 4
+# An edge is labelled so on the canvas, where there is little room.
+_ROUNDS = re.compile(r" \((\d+)r\)$")
 _THOUSAND = 1000
 _SECOND_MS = 1000
 _MINUTE_S = 60
@@ -137,7 +140,10 @@ def _told_of_run(event: e.RunEvent, view: RunView) -> str:
         case e.RunStarted(payload=start):
             return f"Run {short(view.run_id)} ({one_line(start.flow, 40)}): {_request(start)}"
         case e.InteractionStarted(interaction_id=name, payload=configured):
-            return f"{one_line(name or '', 40)} begins: {one_line(configured.label, 60)}"
+            label = one_line(configured.label, 60)
+            if rounds := _ROUNDS.search(label):
+                label = f"{label[: rounds.start()]}, at most {count(int(rounds[1]), 'round')}"
+            return f"{one_line(name or '', 40)} begins: {label}"
         case e.InteractionEnded(interaction_id=name, payload=end):
             return f"{one_line(name or '', 40)} ended: {one_line(end.reason)}"
         case e.TurnStarted(payload=begun) if not begun.task_id:
