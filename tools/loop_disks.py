@@ -51,9 +51,10 @@ def why_no_disk(kind: str) -> str:
 
 
 @contextmanager
-def fresh_disk(kind: str, megabytes: int) -> Iterator[Path]:
+def fresh_disk(kind: str, megabytes: int, *, options: Sequence[str] = ()) -> Iterator[Path]:
     """Give the top folder of an empty disk in memory; it is gone afterwards, whatever happens.
 
+    ``options`` are more words for the kind's mkfs.
     The image grows with what is written. It may not take more than half of the memory that is free.
     """
     if reason := why_no_disk(kind):
@@ -67,7 +68,7 @@ def fresh_disk(kind: str, megabytes: int) -> Iterator[Path]:
         image, top = folder / "image", folder / "disk"
         with image.open("wb") as growing:
             growing.truncate(megabytes * MEGABYTE)
-        _do(*_MAKERS[kind], str(image))
+        _do(*_MAKERS[kind], *options, str(image))
         top.mkdir()
         _do("mount", "-o", "loop", str(image), str(top))
         image.unlink()  # the loop device keeps it until it is unmounted

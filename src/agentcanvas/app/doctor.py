@@ -36,6 +36,7 @@ from agentcanvas.errors import (
     NoConfinement,
     SandboxError,
     SettingsError,
+    StoreFull,
 )
 from agentcanvas.flows.check import check
 from agentcanvas.flows.load import flow_files, read_flow
@@ -46,7 +47,7 @@ from agentcanvas.sandbox.disk import in_words
 from agentcanvas.sandbox.git import asked, complaint
 from agentcanvas.sandbox.pick import pick
 from agentcanvas.store import StoreLimits
-from agentcanvas.store.database import connect_reader, structural_problems, told_plainly
+from agentcanvas.store.database import connect_beside, structural_problems, told_plainly
 from agentcanvas.store.lock import lock_file
 from agentcanvas.store.migrations import refuse_foreign
 
@@ -310,13 +311,15 @@ def _store(path: Path) -> Finding:
     holder = _holder(lock_file(path))
     held = f"; in use by {holder}" if holder else ""
     try:
-        with told_plainly(str(path)), closing(connect_reader(path)) as connection:
+        with told_plainly(str(path), opening=True), closing(connect_beside(path)) as connection:
             if path.stat().st_size > StoreLimits().examined_bytes:
                 refuse_foreign(connection, str(path))
                 return _ok("store", f"large{held}", "agentcanvas store check looks at all of it")
             found = structural_problems(connection, thorough=False)
             if not found:
                 refuse_foreign(connection, str(path))
+    except StoreFull as wrong:
+        return _fail("store", str(wrong), "agentcanvas sandbox clean")
     except AgentCanvasError as wrong:
         return _fail("store", str(wrong), "agentcanvas store check")
     if found:

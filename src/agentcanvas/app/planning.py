@@ -9,17 +9,20 @@ import anyio.to_thread
 
 from agentcanvas.app.composing import COMMAND_SETTING, Composed, composed_of, flow_for, flow_named
 from agentcanvas.app.patterns import infos_here
-from agentcanvas.app.workspace import ensure_folder
+from agentcanvas.app.workspace import ensure_folder, store_path
 from agentcanvas.clock import SystemClock
 from agentcanvas.errors import AgentCanvasError, ValidationError
 from agentcanvas.flows.bounds import Bound, bounds
 from agentcanvas.flows.load import flow_files
 from agentcanvas.hub.images import LARGEST_IMAGE, MOST_IMAGES, keep_image
 from agentcanvas.protocol.records import BlobRef
+from agentcanvas.runs import history
 from agentcanvas.runs.housekeeping import drop_images, idle_images, standing_of
 from agentcanvas.runs.office import Office, RunOrder
+from agentcanvas.runs.snapshots import Snapshots
 from agentcanvas.sandbox.cleanup import USUAL, Keep, Plan, Standing, clean_up, plan_cleanup
 from agentcanvas.sandbox.disk import runs_on_disk
+from agentcanvas.store import Store
 from agentcanvas.web.planning import (
     Bounded,
     Budget,
@@ -119,6 +122,16 @@ async def standings(office: Office, root: Path) -> dict[str, Standing]:
         run_id: standing_of(await office.state(run_id))
         for run_id in sorted(known.intersection(runs_on_disk(root)))
     }
+
+
+async def standings_alone(root: Path) -> dict[str, Standing]:
+    """The same without an office, for which a full disk has no room: from the record alone."""
+    async with await Store.open(store_path(root), alone=True) as store:
+        snapshots, streams = Snapshots(store), await history.streams(store)
+        return {
+            run_id: standing_of(await snapshots.state(streams[run_id]))
+            for run_id in sorted(streams.keys() & set(runs_on_disk(root)))
+        }
 
 
 def _budget(root: Path, order: RunOrder) -> Budget:

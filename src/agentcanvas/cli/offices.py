@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NoReturn
@@ -28,7 +28,7 @@ from agentcanvas.cli.live.clean import lines_of
 from agentcanvas.cli.live.following import ExitCode, first_of
 from agentcanvas.cli.live.words import run_line
 from agentcanvas.clock import SystemClock
-from agentcanvas.errors import AgentCanvasError, ResourceError, ValidationError
+from agentcanvas.errors import AgentCanvasError, ResourceError, StoreFull, ValidationError
 from agentcanvas.flows.problem import did_you_mean
 from agentcanvas.runs.office import Office, RunSummary
 
@@ -95,18 +95,27 @@ def _server_process(root: Path, log: Path) -> subprocess.Popen[bytes]:
         )
 
 
-def at_office(work: Work, *, serve: bool = False) -> NoReturn:
+def at_office(
+    work: Work, *, serve: bool = False, without_room: Callable[[], Awaitable[int]] | None = None
+) -> NoReturn:
     """Do something at the office of this workspace and end with its exit code.
 
     Looking leaves nothing behind: where nothing is on record, an empty office that is gone
-    afterwards says so.
+    afterwards says so. ``without_room`` is done instead where a full disk lets nobody open it.
     """
 
     async def main() -> int:
         root = root_here()
         if store_path(root).exists():
-            async with open_office(root, serve=serve) as office:
-                return await work(office)
+            async with AsyncExitStack() as stack:
+                try:
+                    office = await stack.enter_async_context(open_office(root, serve=serve))
+                except Exception as raised:
+                    if without_room is None or not isinstance(first_of(raised), StoreFull):
+                        raise
+                else:
+                    return await work(office)
+            return await without_room()
         refuse_gifts(root)
         with TemporaryDirectory(prefix="agentcanvas-") as empty:
             async with open_office(Path(empty)) as office:

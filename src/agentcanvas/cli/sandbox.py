@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from agentcanvas.app.made_here import refuse_gifts
-from agentcanvas.app.planning import images_going, standings
+from agentcanvas.app.planning import images_going, standings, standings_alone
 from agentcanvas.app.workspace import FOLDER, ensure_folder
 from agentcanvas.cli.here import root_here
 from agentcanvas.cli.live.clean import one_line
@@ -21,7 +23,7 @@ from agentcanvas.cli.live.terminal import console_here
 from agentcanvas.cli.live.words import short
 from agentcanvas.cli.offices import at_office, finish, misused
 from agentcanvas.clock import SystemClock
-from agentcanvas.errors import SandboxError, ValidationError
+from agentcanvas.errors import SandboxError, StoreError, ValidationError
 from agentcanvas.flows.problem import did_you_mean
 from agentcanvas.runs.housekeeping import drop_images
 from agentcanvas.runs.office import Office
@@ -299,7 +301,37 @@ def clean(
             await drop_images(root, images)
         return ExitCode.DONE
 
-    at_office(work)
+    without_room = partial(_clean_without_room, root, policy, discard or (), dry_run=dry_run)
+    at_office(work, without_room=without_room)
+
+
+async def _clean_without_room(
+    root: Path, policy: Keep, discard: Sequence[str], *, dry_run: bool
+) -> int:
+    """Do the same on a disk that is so full that there is no office to ask."""
+    stand, unknown = await _standings_alone(root)
+    unwanted = _by_hand(discard, runs_on_disk(root), stand)
+    settled = stand | dict.fromkeys(unwanted, Standing.SETTLED)
+    plan = await plan_cleanup(root, settled, policy, discard=unwanted)
+    # What makes a new sandbox quicker is the first thing that a full disk can do without.
+    plan = msgspec.structs.replace(plan, pool=(await disk_use(root)).pool)
+    print("The disk is full, so images of earlier runs are not looked at now.")
+    if unknown:
+        print(f"Every run stays, for which of them are settled cannot be read: {unknown}")
+    _announce(plan, 0, dry_run=dry_run)
+    if not dry_run and plan.frees:
+        await clean_up(root, plan)
+    if policy != NOTHING and not unknown:
+        print("If that is not enough: agentcanvas sandbox clean --all")
+    return ExitCode.DONE
+
+
+async def _standings_alone(root: Path) -> tuple[dict[str, Standing], str]:
+    """Where the runs stand by the record alone; why none can go if it cannot be read either."""
+    try:
+        return await standings_alone(root), ""
+    except StoreError as wrong:
+        return dict.fromkeys(runs_on_disk(root), Standing.OPEN), str(wrong)
 
 
 def _by_hand(named: Sequence[str], there: Sequence[str], known: Collection[str]) -> frozenset[str]:

@@ -8,6 +8,7 @@ Who may decide what is settled is above this layer; it is told by ``standings``.
 
 from __future__ import annotations
 
+import errno
 import secrets
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -33,6 +34,8 @@ from agentcanvas.sandbox.pool import leftovers, pool_folder, pooled_trees
 from agentcanvas.sandbox.prepare import is_in_use, open_sandbox, parts_of
 from agentcanvas.sandbox.process_tree import end_leftovers
 from agentcanvas.sandbox.trees import remove_path
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class Keep(msgspec.Struct, frozen=True):
@@ -217,9 +220,25 @@ def _remove_if_empty(folder: Path) -> None:
 
 def _throw_away(workspace: Path, path: Path) -> None:
     trash = trash_folder(workspace)
-    trash.mkdir(parents=True, exist_ok=True)
     with suppress(FileNotFoundError):  # gone already, or taken from the pool just now
-        path.rename(trash / f"{secrets.token_hex(8)}-{path.name[:40]}")
+        try:
+            trash.mkdir(parents=True, exist_ok=True)
+            path.rename(trash / f"{secrets.token_hex(8)}-{path.name[:40]}")
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            _throw_away_without_room(workspace, path)
+
+
+def _throw_away_without_room(workspace: Path, path: Path) -> None:
+    """Do the same on a full disk, which has no room for the trash: a folder becomes the trash."""
+    _empty_trash(workspace)
+    if path.is_dir() and not path.is_symlink():
+        path.chmod(0o700)  # as the trash has to be
+        path.rename(trash_folder(workspace))
+        _empty_trash(workspace)
+    else:
+        path.unlink()
 
 
 def _empty_trash(workspace: Path) -> int:

@@ -19,8 +19,9 @@ from agentcanvas.clock import Clock, SystemClock
 from agentcanvas.errors import StoreDamaged, StoreError, StoreFull
 from agentcanvas.store import events, lines
 from agentcanvas.store.database import (
-    connect_reader,
+    connect_beside,
     damaged,
+    finding,
     make_private,
     structural_problems,
     told_plainly,
@@ -45,14 +46,14 @@ def problems(connection: sqlite3.Connection) -> list[str]:
             if len(found) >= _MOST_NAMED:
                 break
     except sqlite3.DatabaseError as error:
-        found.append(str(error))
+        found.append(finding(error))
     return found
 
 
 def check(path: Path) -> list[str]:
     """Examine a store or a back-up, in use or not; an empty list means that all is well."""
     _refuse_missing(path)
-    with told_plainly(str(path)), closing(connect_reader(path)) as connection:
+    with told_plainly(str(path), opening=True), closing(connect_beside(path)) as connection:
         found = structural_problems(connection, thorough=False)
         if not found:
             refuse_foreign(connection, str(path))
@@ -64,7 +65,7 @@ def read_file(path: Path, look: Callable[[Snapshot], T]) -> T:
     """Run ``look`` on one committed state of a store, in use or not; nothing of it is changed."""
     _refuse_missing(path)
     where = str(path)
-    with told_plainly(where), closing(connect_reader(path)) as connection:
+    with told_plainly(where, opening=True), closing(connect_beside(path)) as connection:
         refuse_foreign(connection, where)
         if version(connection) < MIGRATIONS[-1].number:
             raise StoreError(
@@ -128,7 +129,7 @@ def _copy(path: Path, fresh: Path) -> list[str]:
     fresh.unlink(missing_ok=True)
     make_private(fresh)
     with (
-        closing(connect_reader(path)) as source,
+        closing(connect_beside(path)) as source,
         closing(sqlite3.connect(fresh, isolation_level=None)) as target,
     ):
         with told_plainly(str(path)):

@@ -12,12 +12,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from agentcanvas.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
+from agentcanvas.store import room
+from agentcanvas.store.lock import lock_file
 
 APPLICATION_ID = 0x41674376
 """``AgCv`` in the file's header: tells a store of ours from any other SQLite file."""
 
 _PAGE_BYTES = 4096
 _PATIENCE_S = 5.0
+_INCREMENTAL = 2
 
 # A checkpoint costs two fsyncs and copies pages, within a commit that callers wait for. Four times
 # SQLite's default: 16 MB of log, and a quarter of these pauses.
@@ -34,6 +37,11 @@ def connect(path: Path | None) -> sqlite3.Connection:
     return _connect(":memory:" if path is None else str(path))
 
 
+def keep_index_in_memory(connection: sqlite3.Connection) -> None:
+    """Use no file for the index of the log; nobody else can read the store meanwhile."""
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+
+
 def make_private(path: Path) -> None:
     """Let nobody else on the machine read what is kept; SQLite gives its log the same mode."""
     with suppress(OSError):  # it is there already, or SQLite says why it cannot be
@@ -42,7 +50,9 @@ def make_private(path: Path) -> None:
 
 def make_writer(connection: sqlite3.Connection, path: Path | None, max_bytes: int | None) -> None:
     """Set a connection up to be the one that writes."""
-    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    # Asked first: to set it writes a page, for which a full disk has no room.
+    if connection.execute("PRAGMA auto_vacuum").fetchone() != (_INCREMENTAL,):
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     if path is not None:
         _use_a_log(connection, path)
     connection.execute("PRAGMA synchronous = FULL")
@@ -67,6 +77,13 @@ def _use_a_log(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
+def connect_beside(path: Path) -> sqlite3.Connection:
+    """Open a connection that cannot write, to a store that nobody may have open."""
+    if lock_file(path).exists():  # else it is a back-up, which needs no index
+        room.refuse_without_room(path)
+    return connect_reader(path)
+
+
 def connect_reader(path: Path) -> sqlite3.Connection:
     """Open a connection that cannot write."""
     return _connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
@@ -88,18 +105,25 @@ def _connect(name: str, *, uri: bool = False) -> sqlite3.Connection:
 
 
 @contextmanager
-def told_plainly(where: str) -> Iterator[None]:
+def told_plainly(where: str, *, opening: bool = False) -> Iterator[None]:
     """Turn SQLite's complaints about the file or the disk into ours; others pass unchanged."""
     try:
         yield
     except sqlite3.Error as error:
-        plain = in_our_words(error, where)
+        plain = in_our_words(error, where, opening=opening)
         if plain is None:
             raise
         raise plain from error
 
 
-_NO_ROOM = frozenset({sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_FSYNC})
+_DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_NO_ROOM = frozenset(
+    {sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_TRUNCATE}
+)
+# The files beside the database, which SQLite makes when it opens it.
+_BESIDE = frozenset({sqlite3.SQLITE_IOERR_SHMMAP, sqlite3.SQLITE_IOERR_SHMOPEN})
+_DISK = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
+_WRITING = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
 _FILE = frozenset(
     {
         sqlite3.SQLITE_CANTOPEN,
@@ -111,14 +135,23 @@ _FILE = frozenset(
 )
 
 
-def in_our_words(error: sqlite3.Error, where: str) -> StoreError | None:
-    """Name what is wrong with the file or the disk; ``None`` if neither is."""
+def in_our_words(error: sqlite3.Error, where: str, *, opening: bool = False) -> StoreError | None:
+    """Name what is wrong with the file or the disk; ``None`` if neither is.
+
+    While a store is ``opening``, nothing of anybody's was to be written yet.
+    """
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:
         return None
     kind = code & 0xFF
-    if kind in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+    if kind in _DAMAGE:
         return damaged(where, str(error))
+    if code == sqlite3.SQLITE_IOERR_SHMSIZE:
+        return room.full(Path(where))
+    if kind in _DISK or code in _BESIDE or (opening and kind in _WRITING):
+        unusable = room.why_unusable(Path(where))
+        if unusable is not None:
+            return unusable
     if kind == sqlite3.SQLITE_FULL or code in _NO_ROOM:
         return StoreFull(
             f"The store {where} could not be written ({error}); nothing of this batch was kept. "
@@ -136,12 +169,19 @@ def damaged(where: str, finding: str) -> StoreDamaged:
     return StoreDamaged(f"The store {where} is damaged: {finding.rstrip('.')}. {RESTORE}")
 
 
+def finding(error: sqlite3.DatabaseError) -> str:
+    """Give the text of an error that means damage; any other is raised again."""
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGE:
+        raise error
+    return str(error)
+
+
 def structural_problems(connection: sqlite3.Connection, *, thorough: bool) -> list[str]:
     """Let SQLite look at every page, and when ``thorough`` also compare indexes with rows."""
     pragma = "integrity_check" if thorough else "quick_check"
     try:
         found = connection.execute(f"PRAGMA {pragma}(20)").fetchall()
     except sqlite3.DatabaseError as error:
-        return [str(error)]
+        return [finding(error)]
     lines = [line for (text,) in found for line in str(text).splitlines()]
     return [line for line in lines if line != "ok" and not line.startswith("***")]

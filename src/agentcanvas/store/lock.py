@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from contextlib import suppress
@@ -10,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from agentcanvas.errors import StoreBusy, StoreError
+from agentcanvas.store import room
 
 
 def lock_file(path: Path) -> Path:
@@ -34,6 +36,10 @@ class OwnerLock:
         try:
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
+            if error.errno in room.NO_ROOM:
+                raise room.full(self.path) from error
+            if error.errno == errno.EROFS:
+                raise room.read_only(self.path) from error
             raise StoreError(f"{self.path} could not be opened: {error.strerror}.") from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

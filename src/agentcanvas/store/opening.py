@@ -13,6 +13,7 @@ from pathlib import Path
 from agentcanvas.store.database import (
     connect,
     damaged,
+    keep_index_in_memory,
     make_writer,
     structural_problems,
     told_plainly,
@@ -20,6 +21,7 @@ from agentcanvas.store.database import (
 from agentcanvas.store.limits import StoreLimits
 from agentcanvas.store.lock import OwnerLock, lock_file
 from agentcanvas.store.migrations import Migration, migrate, refuse_foreign
+from agentcanvas.store.room import refuse_without_room
 
 
 class Database:
@@ -31,15 +33,21 @@ class Database:
         limits: StoreLimits,
         migrations: Sequence[Migration],
         projections: Sequence[str],
+        *,
+        alone: bool = False,
     ) -> None:
-        """Open it, or raise a StoreError that says why not."""
+        """Open it, or raise a StoreError that says why not; ``alone`` needs no room for it."""
         self.path = path
         self.where = "in memory" if path is None else str(path)
-        with ExitStack() as undo, told_plainly(self.where):
+        with ExitStack() as undo, told_plainly(self.where, opening=True):
             if path is not None:
                 undo.enter_context(OwnerLock(lock_file(path)))
+                if not alone:
+                    refuse_without_room(path)
             self.connection = connect(path)
             undo.callback(self.connection.close)
+            if alone:
+                keep_index_in_memory(self.connection)
             self._refuse_unusable(limits, migrations)
             make_writer(self.connection, path, limits.max_bytes)
             migrate(self.connection, migrations)

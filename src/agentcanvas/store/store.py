@@ -65,6 +65,7 @@ class Store:
         limits: StoreLimits,
         projections: Sequence[Projection],
         folder: Path | None,
+        alone: bool = False,
     ) -> None:
         """Start to work; ``open`` and ``in_memory`` are the doors."""
         self._projector = Projector(projections, folder, self) if projections and folder else None
@@ -83,7 +84,7 @@ class Store:
         self._intake = Intake(self._writer, clock, limits)
         self._readers: Readers = (
             FileReaders(database.path, most=limits.readers)
-            if database.path
+            if database.path and not alone
             else WriterReads(self._writer)
         )
         self._head = self._told_head = self._writer.head
@@ -103,19 +104,23 @@ class Store:
         projections: Sequence[Projection] = (),
         folder: Path | None = None,
         migrations: Sequence[Migration] = MIGRATIONS,
+        alone: bool = False,
     ) -> Self:
         """Open a file, made if it does not exist, upgraded if it is older; it is ours until closed.
 
-        The files of ``projections`` are kept in ``folder``, beside the store unless named.
+        The files of ``projections`` are kept in ``folder``, beside the store unless named. With
+        ``alone`` nobody can read it meanwhile, and it can be opened, and read, on a full disk.
         """
         names = [projection.name for projection in projections]
-        database = await anyio.to_thread.run_sync(Database, path, limits, migrations, names)
+        opening = partial(Database, path, limits, migrations, names, alone=alone)
+        database = await anyio.to_thread.run_sync(opening)
         return cls(
             database,
             clock=clock or SystemClock(),
             limits=limits,
             projections=projections,
             folder=folder or path.parent,
+            alone=alone,
         )
 
     @classmethod
