@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -85,6 +86,31 @@ def test_a_command_says_that_the_disk_is_full_and_not_that_anything_is_damaged(
     assert give(repository, "store", "check").returncode == 0
     assert give(repository, "review", "--apply").returncode == 0
     assert (repository / "greeting.txt").read_text() == "an new greeting\n"
+
+
+@pytest.mark.req("H10", "D25")
+def test_a_run_that_fills_the_disk_says_so_ends_with_one_ctrl_c_and_can_be_resumed(
+    repository: Path, disk: Path
+) -> None:
+    worker = "head -c 30000000 /dev/zero > big.bin"
+    words = ("run", "big", "--command", worker, "--unsafe", "--no-input")
+    with subprocess.Popen(
+        [sys.executable, "-c", "from agentcanvas.cli import main; main()", *words],
+        cwd=repository,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as child:
+        assert child.stderr is not None
+        told = next(line for line in child.stderr if "cannot be recorded" in line)
+        child.send_signal(signal.SIGINT)
+        child.stderr.read()
+        assert child.wait(30) == 130
+    assert "The disk is full" in told
+    (repository / ".agentcanvas/sandboxes" / on_disk(repository)[0] / "coder/work/big.bin").unlink()
+    assert "interrupted" in give(repository, "runs").stdout
+    assert give(repository, "store", "check").returncode == 0
 
 
 @pytest.mark.req("S1")

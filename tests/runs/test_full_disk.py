@@ -121,6 +121,28 @@ async def test_an_answer_waits_for_room_and_is_not_worked_out_anew(root: Path) -
         assert (coder.turns, kinds(entries).count("proposal_applied")) == (1, 1)
 
 
+@pytest.mark.req("H8")
+async def test_whoever_watches_is_told_once_what_an_answer_waits_for(
+    root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    coder = Coder()
+    async with open_engine(root, functions={"coder": coder}) as (engine, store):
+        disk = Disk(store)
+        run_id = await engine.start(order(flow(review=BY_ITSELF)))
+        await coder.begun.wait()
+        disk.is_full = True
+        coder.go_on.set()
+        for _ in range(3):  # it is tried again and again
+            await disk.refused.wait()
+            disk.refused = Refusal()
+        disk.is_full = False
+        await rests(engine, run_id)
+    (said,) = [each for each in caplog.messages if "cannot be recorded; it waits" in each]
+    assert "what coder did" in said
+    assert "Its sandbox holds" in said
+    assert "agentcanvas sandbox list. Ctrl-C, or agentcanvas stop, ends the run" in said
+
+
 async def test_a_run_on_a_full_disk_is_interrupted_and_goes_on_when_there_is_room(
     root: Path,
 ) -> None:

@@ -60,7 +60,7 @@ async def test_a_store_that_cannot_be_opened_for_want_of_room_is_whole(disk: Pat
 
 
 def opened_elsewhere(path: Path, how: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", OPEN, path, how]
+    command = [sys.executable, "-c", OPEN, str(path), how]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -58,6 +59,9 @@ from agentcanvas.protocol.packet import Packet
 from agentcanvas.protocol.records import FailureClass
 from agentcanvas.protocol.turns import PARTIAL, Order, order_in
 from agentcanvas.sandbox.confine import Confinement
+from agentcanvas.sandbox.disk import in_words, sandbox_size
+
+_log = logging.getLogger(__name__)
 
 _LIMITS = frozenset({FailureClass.RATE_LIMIT, FailureClass.QUOTA, FailureClass.HANDED_OFF})
 _AGAIN_AFTER_S = 5.0
@@ -211,13 +215,30 @@ class Host:
 
     async def _send_when_it_can_be_kept(self, reply: Envelope, asked: Delivery | None) -> None:
         """What a turn came to may have cost much; it waits for a full disk to have room."""
+        is_told = False
         while True:
             try:
                 await (self._connection.send(reply) if asked is None else asked.answer(reply))
-            except (StoreFull, StoreBusy):
+            except (StoreFull, StoreBusy) as refusal:
+                if isinstance(refusal, StoreFull) and not is_told:
+                    is_told = True
+                    # Not an event: there is no room to record one.
+                    _log.warning("%s", await self._what_it_waits_for(reply))
                 await self._clock.sleep(_AGAIN_AFTER_S)
             else:
                 return
+
+    async def _what_it_waits_for(self, reply: Envelope) -> str:
+        holds = ""
+        with suppress(AgentCanvasError, OSError):
+            run_id = reply.session or ""
+            if size := await sandbox_size(self._workspace, run_id, self._member.id):
+                holds = f" Its sandbox holds {in_words(size)}: agentcanvas sandbox list."
+        return (
+            f"The disk is full, so what {self._member.id} did cannot be recorded; it waits for "
+            f"room.{holds} Ctrl-C, or agentcanvas stop, ends the run, and the turn is done again "
+            "by agentcanvas resume."
+        )
 
     async def _accept(self, asked: _Asked) -> None:
         """Take a task over; where that fails it comes again, or its end does it."""

@@ -7,6 +7,7 @@ store that cannot keep anything for now, as on a full disk, interrupts it (D25).
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Coroutine
 from typing import Any
 
@@ -38,6 +39,8 @@ from agentcanvas.sandbox.cleanup import Plan, Standing
 from agentcanvas.sandbox.pick import Picked
 from agentcanvas.sandbox.selection import find_repository
 from agentcanvas.store import Store
+
+_log = logging.getLogger(__name__)
 
 _AGAIN_AFTER_S = 5.0
 """How long to wait for a store that could not keep something."""
@@ -201,6 +204,14 @@ class Lives:
         off.
         """
         clock = self._with.clock
+        if isinstance(why, StoreFull):
+            # Not an event: there is no room to record one.
+            _log.warning(
+                "The disk is full, so %s is interrupted, and that cannot be recorded yet. Make "
+                "room, for example: agentcanvas sandbox clean; then: agentcanvas resume %s",
+                run_id,
+                run_id,
+            )
         while run_id not in self._lives:
             if await happened_by(self._leaving, clock, clock.monotonic() + _AGAIN_AFTER_S):
                 return None

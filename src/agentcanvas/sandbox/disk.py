@@ -14,7 +14,13 @@ from pathlib import Path
 import anyio.to_thread
 import msgspec
 
-from agentcanvas.sandbox.paths import generations_folder, is_run_id, own_folder, run_folder
+from agentcanvas.sandbox.paths import (
+    generations_folder,
+    get_sandbox_paths,
+    is_run_id,
+    own_folder,
+    run_folder,
+)
 from agentcanvas.sandbox.pool import pool_folder
 
 _BLOCK_UNIT = 512
@@ -79,6 +85,12 @@ def trash_folder(workspace: Path) -> Path:
 async def disk_use(workspace: Path, order: Iterable[str] | None = None) -> DiskUse:
     """Count; a file that several runs have is counted for the first in ``order``, the newest."""
     return await anyio.to_thread.run_sync(partial(_disk_use, workspace, order))
+
+
+async def sandbox_size(workspace: Path, run_id: str, agent_id: str) -> int:
+    """Say what the sandbox of an agent takes."""
+    folder = get_sandbox_paths(workspace, run_id, agent_id).root
+    return await anyio.to_thread.run_sync(_bytes_below, folder, set())
 
 
 def _disk_use(workspace: Path, order: Iterable[str] | None) -> DiskUse:

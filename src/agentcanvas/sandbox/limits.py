@@ -43,6 +43,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     growth_bytes: int | None = 10 * _GIB
     """What may be written to work/, home and tmp, from the start on."""
     growth_files: int | None = 500_000
+    free_bytes: int | None = 64 * _MIB
+    """What has to stay free on their disks; less on a small disk or one with little left."""
     poll_s: float = 0.5
     """How often is looked at what the kernel does not limit."""
 
@@ -59,11 +61,12 @@ class Cause(StrEnum):
     MEMORY = "memory"
     FILE_SIZE = "file_size"
     GROWTH = "growth"
+    DISK = "disk"
 
     @property
     def is_greed(self) -> bool:
         """Whether it took too much of the machine: then it gets no time to say good-bye."""
-        return self in {Cause.PROCESSES, Cause.CPU, Cause.MEMORY, Cause.GROWTH}
+        return self in {Cause.PROCESSES, Cause.CPU, Cause.MEMORY, Cause.GROWTH, Cause.DISK}
 
 
 class Breach(msgspec.Struct, frozen=True):

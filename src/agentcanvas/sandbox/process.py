@@ -21,6 +21,7 @@ from anyio.abc import ByteReceiveStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from agentcanvas.sandbox.confine import ON_LINUX, Command, Confinement, View
+from agentcanvas.sandbox.floor import Floor
 from agentcanvas.sandbox.limits import Breach, Cause, Limits
 from agentcanvas.sandbox.output import Line, Output, Source
 from agentcanvas.sandbox.process_tree import (
@@ -50,6 +51,7 @@ _LINES_WAITING = 256
 _END_OF_PIPES_S = 2.0
 _END_OF_ROOT_S = 5.0
 _KILLED_BY = 128
+_LOOKS_NEAR_THE_FLOOR = 10
 _BY_THE_KERNEL = {
     _KILLED_BY + signal.SIGXCPU: Breach(Cause.CPU, "one process used up its processor time"),
     _KILLED_BY + signal.SIGXFSZ: Breach(Cause.FILE_SIZE, "it wrote a file larger than allowed"),
@@ -122,6 +124,7 @@ class ConfinedProcess:
         self._namespace = namespace_of(self._root)
         self._tag = tag
         self._limits = limits
+        self._floor = Floor(folders, limits)
         self._output = Output(limits.output_bytes)
         self._cause: Cause | None = None
         self._reason = ""
@@ -190,11 +193,16 @@ class ConfinedProcess:
             tasks.start_soon(self._await_deadline)
             tasks.start_soon(self._await_silence)
             tasks.start_soon(self._await_breach)
+            tasks.start_soon(self._await_floor)
             await self._told_to_end.wait()
             tasks.cancel_scope.cancel()
 
     async def _await_exit(self) -> None:
-        await self._process.wait()
+        code = await self._process.wait()
+        # Whoever fills a disk between two looks fails by it, and the reason is not told by its end.
+        breach = await anyio.to_thread.run_sync(self._floor.look) if code else None
+        if breach:
+            self._end(breach.cause, breach.sentence)
         self._end(Cause.EXITED)
 
     async def _await_deadline(self) -> None:
@@ -221,6 +229,16 @@ class ConfinedProcess:
             breach = await anyio.to_thread.run_sync(watch.look, abandon_on_cancel=True)
             if breach:
                 self._end(breach.cause, breach.sentence)
+
+    async def _await_floor(self) -> None:
+        """Look often when the disk is nearly full: much is written in half a second."""
+        while True:
+            often = _LOOKS_NEAR_THE_FLOOR if self._floor.is_near else 1
+            await anyio.sleep(self._limits.poll_s / often)
+            if self._floor.is_low:
+                breach = await anyio.to_thread.run_sync(self._floor.look, abandon_on_cancel=True)
+                if breach:
+                    self._end(breach.cause, breach.sentence)
 
     async def _end_everything(self) -> None:
         """Ask all to end, then end the root, which takes all along; then look who is left."""

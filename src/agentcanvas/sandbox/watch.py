@@ -12,17 +12,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from stat import S_ISDIR
 
 import msgspec
 
 from agentcanvas.sandbox.limits import Breach, Cause, Limits, shown_bytes
 from agentcanvas.sandbox.process_tree import descendants
+from agentcanvas.sandbox.written import CLOCK_OF_FILES_LAGS_S, written
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _BLOCK = 512  # of st_blocks, whatever the disk has
 _LOOKS_BETWEEN_WALKS = 120
-_CLOCK_OF_FILES_LAGS_S = 0.02
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -163,7 +162,7 @@ class Growth:
     def __init__(self, folders: Sequence[Path], limits: Limits) -> None:
         self._folders = folders
         self._limits = limits
-        self._since = datetime.now(UTC).timestamp() - _CLOCK_OF_FILES_LAGS_S
+        self._since = datetime.now(UTC).timestamp() - CLOCK_OF_FILES_LAGS_S
         self._free = self._free_at_first = self._left()
         self._looks = 0
 
@@ -172,14 +171,14 @@ class Growth:
         most_bytes, most_files = self._limits.growth_bytes, self._limits.growth_files
         if not self._is_worth_a_walk():
             return None
-        found = _written(self._folders, self._since)
-        written, files = found.size, found.files
+        found = written(self._folders, self._since)
+        size, files = found.size, found.files
         if found.closed:  # closed against us, to hide what is in there: the disk tells
-            written = max(written, self._free_at_first[0] - self._free[0])
+            size = max(size, self._free_at_first[0] - self._free[0])
             files = max(files, self._free_at_first[1] - self._free[1])
-        if most_bytes is not None and written > most_bytes:
+        if most_bytes is not None and size > most_bytes:
             allowed = shown_bytes(most_bytes)
-            sentence = f"it wrote {shown_bytes(written)} to its folders, and {allowed} are allowed"
+            sentence = f"it wrote {shown_bytes(size)} to its folders, and {allowed} are allowed"
             return Breach(Cause.GROWTH, sentence)
         if most_files is not None and files > most_files:
             sentence = f"it wrote {files:,} files, and {most_files:,} are allowed"
@@ -204,38 +203,3 @@ class Growth:
         disks = {path.stat().st_dev: path for path in self._folders if path.exists()}
         told = [os.statvfs(path) for path in disks.values()]
         return sum(t.f_bfree * t.f_frsize for t in told), sum(t.f_ffree for t in told)
-
-
-class _Written(msgspec.Struct):
-    size: int = 0
-    files: int = 0
-    closed: bool = False
-
-
-def _written(folders: Sequence[Path], since: float) -> _Written:
-    """Add up the files below that were written since, as they are on disk; links are no files."""
-    found = _Written()
-    waiting: list[str] = [str(folder) for folder in folders]
-    linked: set[tuple[int, int]] = set()
-    while waiting:
-        try:
-            entries = list(os.scandir(waiting.pop()))
-        except OSError as error:
-            found.closed |= isinstance(error, PermissionError)
-            continue
-        for entry in entries:
-            try:
-                stat = entry.stat(follow_symlinks=False)
-            except OSError:
-                continue  # gone meanwhile
-            name = (stat.st_dev, stat.st_ino)
-            if S_ISDIR(stat.st_mode):
-                waiting.append(entry.path)
-            elif stat.st_nlink > 1:
-                if name in linked:
-                    continue
-                linked.add(name)
-            if stat.st_ctime >= since:
-                found.size += stat.st_blocks * _BLOCK
-                found.files += 1
-    return found

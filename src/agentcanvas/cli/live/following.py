@@ -66,6 +66,7 @@ class Following:
         self._question: anyio.CancelScope | None = None
         self._stopping = False
         self._stopped = anyio.Event()
+        self._hearing: anyio.CancelScope | None = None
         self._happened = anyio.Event()
         self._leaving = False
         self.view = RunView(run_id=run_id)
@@ -114,11 +115,12 @@ class Following:
         looks = _LOOKS
         while looks:
             before = self.view.seq
-            async with closing(self._office.events(self._run_id, after=before)) as events:
-                async for recorded in events:
-                    self._see(recorded)
-                    if isinstance(recorded.event, e.AskedPerson):
-                        await self._attend_to(recorded.event.payload.ask_id)
+            with anyio.CancelScope() as self._hearing:
+                async with closing(self._office.events(self._run_id, after=before)) as events:
+                    async for recorded in events:
+                        self._see(recorded)
+                        if isinstance(recorded.event, e.AskedPerson):
+                            await self._attend_to(recorded.event.payload.ask_id)
             if self._stopping:
                 await self._see_the_end()
             if self._is_over():
@@ -241,6 +243,9 @@ class Following:
             self._screen.say(str(error))
         finally:
             self._stopped.set()
+            # Where the disk has no room for it there is no event that would tell of the end.
+            if self._hearing is not None:
+                self._hearing.cancel()
 
 
 @asynccontextmanager
