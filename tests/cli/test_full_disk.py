@@ -88,6 +88,46 @@ def test_a_command_says_that_the_disk_is_full_and_not_that_anything_is_damaged(
     assert (repository / "greeting.txt").read_text() == "an new greeting\n"
 
 
+STARTS = (
+    ["run", "x", "--command", "true", "--unsafe", "--no-input"],
+    ["serve", "--no-browser"],
+    ["hub", "--data", "../hub", "--port", "0"],
+    ["token", "new", "x", "--data", "../hub"],
+)
+
+
+@pytest.mark.parametrize("left", [0, 12, 40])
+def test_what_could_not_be_started_on_a_full_disk_starts_when_there_is_room(
+    repository: Path, disk: Path, left: int
+) -> None:
+    fill(disk, but=left * 1024)
+    for looking in ("runs", "review"):
+        assert give(repository, looking).returncode == 0
+    for words in STARTS:
+        done = give(repository, *words)
+        said = done.stdout + done.stderr
+        assert done.returncode == 1, done
+        assert "Traceback" not in said
+        assert "damaged" not in said.replace("nothing is lost or damaged", "")
+        assert "make room" in said.lower() or "There is no hub in" in said, done
+    make_room(disk)
+    ran(repository)
+    assert give(repository, "review", "--apply").returncode == 0
+    assert (repository / "greeting.txt").read_text() == "an new greeting\n"
+    assert give(repository, "token", "new", "x", "--data", ".agentcanvas").returncode == 0
+    with subprocess.Popen(
+        [sys.executable, "-c", "from agentcanvas.cli import main; main()", *STARTS[2]],
+        cwd=repository,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as hub:
+        assert hub.stdout is not None
+        assert "AgentCanvas hub is at" in hub.stdout.readline()
+        hub.send_signal(signal.SIGTERM)
+        assert hub.wait(30) == 0
+
+
 @pytest.mark.req("H10", "D25")
 def test_a_run_that_fills_the_disk_says_so_ends_with_one_ctrl_c_and_can_be_resumed(
     repository: Path, disk: Path

@@ -18,7 +18,7 @@ from agentcanvas.app.remote_hub import RemoteHub
 from agentcanvas.app.server import ServerInfo, find_server_in
 from agentcanvas.app.settings import load_settings
 from agentcanvas.app.settings_here import settings_here
-from agentcanvas.app.workspace import FOLDER, store_path_in
+from agentcanvas.app.workspace import FOLDER, store_path_in, unmade
 from agentcanvas.clock import Clock, SystemClock
 from agentcanvas.errors import ResourceError, StoreBusy
 from agentcanvas.hub.office import HubOffice
@@ -79,9 +79,7 @@ def _prepare(folder: Path, *, make: bool) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as wrong:
-        raise ResourceError(
-            f"{folder} cannot be made: {wrong.strerror}. Name a folder that you may write to."
-        ) from None
+        raise unmade(folder, wrong, "name a folder that you may write to.") from None
 
 
 async def _wait_for_server(folder: Path, clock: Clock) -> ServerInfo:

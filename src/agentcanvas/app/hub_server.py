@@ -17,9 +17,8 @@ from agentcanvas.app.descriptors import Starvation
 from agentcanvas.app.hub import OpenHub, Sealed, open_hub
 from agentcanvas.app.server import ServerInfo, new_token, serve_app
 from agentcanvas.app.settings import load_settings
-from agentcanvas.app.workspace import store_path_in
+from agentcanvas.app.workspace import store_path_in, unmade
 from agentcanvas.clock import Clock, SystemClock
-from agentcanvas.errors import ResourceError
 from agentcanvas.web.app import build_hub_app
 
 LOOPBACK = "127.0.0.1"
@@ -93,7 +92,5 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as wrong:
-        raise ResourceError(
-            f"{folder} cannot be made: {wrong.strerror}. A hub keeps its records there; name a "
-            "folder that you may write to with --data."
-        ) from None
+        step = "name a folder that you may write to with --data."
+        raise unmade(folder, wrong, step) from None

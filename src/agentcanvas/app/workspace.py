@@ -5,6 +5,7 @@ What a user keeps for all workspaces together lies outside of them, where no clo
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tempfile
@@ -81,11 +82,20 @@ def ensure_folder(root: Path, *, is_named: bool = False) -> Path:
     except FileExistsError:
         raise _in_the_way(folder) from None
     except OSError as wrong:
-        raise ResourceError(
-            f"{folder} cannot be made: {wrong.strerror}. AgentCanvas keeps its records there; "
-            "work in a folder that you may write to."
-        ) from None
+        raise unmade(folder, wrong, "work in a folder that you may write to.") from None
     return folder
+
+
+def unmade(folder: Path, wrong: OSError, otherwise: str) -> ResourceError:
+    """Say why a folder for records cannot be made and what to do, which may be ``otherwise``."""
+    step = otherwise
+    if wrong.errno in (errno.ENOSPC, errno.EDQUOT):
+        step = "make room on the disk, then try again; nothing is lost or damaged."
+    elif wrong.errno == errno.EROFS:
+        step = f"mount the disk for writing, or {otherwise}"
+    return ResourceError(
+        f"{folder} cannot be made: {wrong.strerror}. AgentCanvas keeps its records there; {step}"
+    )
 
 
 def user_data_folder(environ: Mapping[str, str]) -> Path:
