@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 import anyio
 import anyio.lowlevel
 import pytest
@@ -137,3 +141,31 @@ async def test_a_message_that_is_given_up_is_on_record_in_its_session(
         (dead,) = await broker.dead_letters()
         await broker.delete(dead.number)
         assert await events(store, EventKind.DELETED) == [{"letter": dead.number, "recipient": "b"}]
+
+
+@pytest.mark.req("C1", "D2")
+async def test_mail_that_cannot_be_read_becomes_a_dead_letter_and_holds_up_nobody_else(
+    tmp_path: Path, clock: VirtualClock
+) -> None:
+    path = tmp_path / "agentcanvas.db"
+    async with await Store.open(path, clock=clock) as store:
+        async with a_broker(store, clock) as broker:
+            await send(broker, "damaged", "whole")
+        row = await store.read(lambda look: look.one("SELECT min(seq) FROM hub_letters"))
+        assert row is not None
+        number = row[0]
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE events SET body = x'00' WHERE seq = ?", (number,))
+        connection.commit()
+    async with await Store.open(path, clock=clock) as store, a_broker(store, clock) as broker:
+        inbox = await broker.connect("b")
+        taken = await take_all(inbox, 1)
+        assert texts(taken) == ["whole"]
+        async with anyio.create_task_group() as group:
+            group.start_soon(inbox.take, 1)
+            for _ in range(20):
+                await clock.advance(5)
+            group.cancel_scope.cancel()
+        (dead,) = await broker.dead_letters()
+        assert dead.number == number
+        assert "damaged in the store" in dead.reason

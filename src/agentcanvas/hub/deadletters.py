@@ -9,7 +9,9 @@ from collections import Counter
 from collections.abc import Collection
 from enum import Enum
 
-from agentcanvas.errors import Overloaded, Undeliverable, ValidationError
+from msgspec import UNSET
+
+from agentcanvas.errors import Overloaded, StoreDamaged, Undeliverable, ValidationError
 from agentcanvas.hub import duties, intake, mailbox
 from agentcanvas.hub.broker import DeadLetter
 from agentcanvas.hub.delivery import DeliveryRules
@@ -24,7 +26,7 @@ from agentcanvas.hub.events import (
 )
 from agentcanvas.hub.mailbox import Kept, Waiting
 from agentcanvas.hub.notices import HUB, notice
-from agentcanvas.protocol.envelope import to_json
+from agentcanvas.protocol.envelope import Envelope, to_json
 from agentcanvas.protocol.kinds import Kind
 from agentcanvas.store import Snapshot, Transaction
 
@@ -37,6 +39,7 @@ class Cause(Enum):
     UNSETTLED = (DeliveryFailure.TIMEOUT, "its recipient never said that it took it over")
     FAILED = (DeliveryFailure.REJECTED, "its recipient could not take it over")
     ABANDONED = (DeliveryFailure.TIMEOUT, "its recipient went away each time it had it in hand")
+    UNREADABLE = (DeliveryFailure.MALFORMED, "it is damaged in the store and cannot be read")
     EXPIRED = (DeliveryFailure.TIMEOUT, "nobody took it over before it expired")
 
     @property
@@ -48,6 +51,14 @@ class Cause(Enum):
     def sentence(self) -> str:
         """The sentence for people."""
         return self.value[1]
+
+
+def _content(look: Snapshot, number: int) -> Envelope | None:
+    """Read the message of a letter; None where it is damaged and can only be given up."""
+    try:
+        return mailbox.content(look, number)[0]
+    except StoreDamaged:
+        return None
 
 
 def bury(
@@ -72,8 +83,9 @@ def bury(
             id_, cause.failure, retries, rules.retries, sender, recipient, cause.sentence
         )
         transaction.append(stream_of(session), EventKind.UNDELIVERABLE, encode(failure))
-        envelope, _ = mailbox.content(transaction, number)
-        if sender != HUB and envelope.kind is not Kind.ERROR:  # no errors about errors
+        envelope = _content(transaction, number)
+        is_error = envelope is not None and envelope.kind is Kind.ERROR
+        if sender != HUB and not is_error:  # no errors about errors
             error = Undeliverable(
                 f"The message {id_} to {recipient} was not delivered: {cause.sentence}. It is kept "
                 f"as dead letter {number}; resend it, or give the work to somebody else."
@@ -84,7 +96,7 @@ def bury(
                 session=session,
                 about=id_,
                 at_ms=transaction.at_ms,
-                correlation=envelope.correlation_id,
+                correlation=UNSET if envelope is None else envelope.correlation_id,
             )
             # A sender whose own inbox is full is not told; the event above says it to everybody.
             told += intake.put(transaction, [post], rules, now_ms)[1]
@@ -152,13 +164,27 @@ def _no_dead_letter(number: int) -> ValidationError:
 def listed(look: Snapshot, *, after: int, limit: int) -> list[DeadLetter]:
     """List dead letters, oldest first."""
     rows = look.query(
-        "SELECT seq, session, recipient, reason, tries, at_ms FROM hub_letters "
+        "SELECT seq, id, session, recipient, reason, tries, at_ms FROM hub_letters "
         "INDEXED BY hub_letters_dead WHERE state = 2 AND seq > ? ORDER BY seq LIMIT ?",
         (after, limit),
     )
     return [
         DeadLetter(
-            number, session, recipient, mailbox.content(look, number)[0], reason, tries, at_ms
+            number,
+            session,
+            recipient,
+            _content(look, number) or _stand_in(id_, session, recipient, at_ms),
+            reason,
+            tries,
+            at_ms,
         )
-        for number, session, recipient, reason, tries, at_ms in rows
+        for number, id_, session, recipient, reason, tries, at_ms in rows
     ]
+
+
+def _stand_in(id_: str, session: str, recipient: str, at_ms: int) -> Envelope:
+    """Say, in the place of a damaged message, that it is one."""
+    damaged = Undeliverable(f"The message {id_} is damaged in the store and cannot be read.")
+    return notice(
+        damaged, to=recipient, session=session, about=id_, at_ms=at_ms, correlation=UNSET
+    ).envelope

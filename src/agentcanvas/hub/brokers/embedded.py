@@ -18,7 +18,7 @@ from typing import Self, TypeVar
 import anyio
 
 from agentcanvas.clock import Clock
-from agentcanvas.errors import AgentCanvasError, Disconnected, Replaced
+from agentcanvas.errors import AgentCanvasError, Disconnected, Replaced, StoreDamaged
 from agentcanvas.hub import deadletters, mailbox
 from agentcanvas.hub.alarm import Alarm
 from agentcanvas.hub.background import beside
@@ -218,6 +218,10 @@ class EmbeddedBroker:
             found.update(await self._store.read(partial(_contents, numbers=missing)))
         return [content for content in found.values() if content is not None]
 
+    async def unreadable(self, numbers: Sequence[int]) -> set[int]:
+        """Tell which messages are damaged in the store."""
+        return await self._store.read(partial(_unreadable, numbers=numbers))
+
     async def leave(self, link: EmbeddedInbox) -> None:
         """Write what a connection has seen, and put back what it did not settle."""
         agent, in_hand = link.agent, set(link.hands.numbers)
@@ -414,7 +418,11 @@ class EmbeddedInbox:
     async def _opened(self, inbox: LiveInbox, taken: Sequence[Letter]) -> list[Parcel]:
         try:
             letters = await self._broker.tries.hand_out_again(inbox, taken)
-            contents = await self._broker.contents(letters)
+            try:
+                contents = await self._broker.contents(letters)
+            except StoreDamaged:
+                await self._put_aside(inbox, letters)
+                return []
         except BaseException:
             for letter in taken:
                 inbox.put_back(letter.number)
@@ -428,6 +436,16 @@ class EmbeddedInbox:
             )
             for letter, (envelope, for_, spelled) in zip(letters, contents, strict=True)
         ]
+
+    async def _put_aside(self, inbox: LiveInbox, letters: Sequence[Letter]) -> None:
+        """Use up a try of what cannot be read, and let the rest go out without it."""
+        numbers = [letter.number for letter in letters]
+        damaged = await self._broker.unreadable(numbers)
+        for number in numbers:
+            if number not in damaged:
+                inbox.put_back(number)
+        ours = [inbox.schedule[number] for number in damaged if number in inbox.schedule]
+        await self._broker.tries.fail(inbox, ours, Cause.UNREADABLE)
 
 
 def _received(
@@ -453,6 +471,16 @@ def _received(
         )
         for letter in found
     ]
+
+
+def _unreadable(look: Snapshot, numbers: Sequence[int]) -> set[int]:
+    found = set()
+    for number in numbers:
+        try:
+            mailbox.content(look, number)
+        except StoreDamaged:
+            found.add(number)
+    return found
 
 
 def _contents(look: Snapshot, numbers: Sequence[int]) -> dict[int, Content]:
