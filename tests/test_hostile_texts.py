@@ -22,6 +22,7 @@ from agentcanvas.agents.sections import cut_section
 from agentcanvas.agents.cli.failures import reset_ms, why
 from agentcanvas.patterns.role_play_pair import _role
 from agentcanvas.proposals.counts import TAIL, count_tests
+from agentcanvas.proposals.demands import lost_demands
 from agentcanvas.proposals.secrets import secrets_in, without_secrets
 from agentcanvas.proposals.verdict import read_verdict
 from agentcanvas.sandbox.globs import within
@@ -29,11 +30,15 @@ from agentcanvas.sandbox.globs import within
 LONG = 200_000
 GLOBS = ("*a" * 40 + "*b", "**/*a*/" * 20, "{{a*,*}}" * 20)
 HEADER = b"diff --git a/a b/a\\n--- a/a\\n+++ b/a\\n@@ -0,0 +1 @@\\n+"
+TEST = b"diff --git a/test.c b/test.c\\n--- a/test.c\\n+++ b/test.c\\n@@ -1 +0,0 @@\\n-"
 READERS = {{
     "count_tests": (count_tests, TAIL),
     "without_secrets": (without_secrets, LONG),
     "secrets_in": (
         lambda text: secrets_in(HEADER + text.replace("\\n", " ").encode() + b"\\n"), LONG
+    ),
+    "lost_demands": (
+        lambda text: list(lost_demands(TEST + text.replace("\\n", " ").encode() + b"\\n")), LONG
     ),
     "read_verdict": (lambda text: read_verdict(text, by="critic"), LONG),
     "values": (values, LONG),
@@ -59,6 +64,7 @@ for beginning in BEGINNINGS:
         "count_tests",
         "without_secrets",
         "secrets_in",
+        "lost_demands",
         "read_verdict",
         "values",
         "cut_section",

@@ -118,6 +118,18 @@ async def test_only_the_files_and_hunks_that_are_included_land(
         assert (served.root / "docs" / "guide.md").exists()
 
 
+@pytest.mark.req("D13")
+async def test_files_that_also_steer_the_checks_are_named_with_the_reason(
+    page: Page, built_page: Path, tmp_path: Path
+) -> None:
+    text = ledger.flow(check="python3 ledger/limits/decision.py || true")
+    async with proposed(tmp_path / "ledger", built_page, flow_text=text) as served:
+        await opened(page, served)
+        await page.wait_for_text(".review-side", "This change also edits how it is checked:")
+        await page.wait_for_text(".review-side .safety", "decision.py is run by a check")
+        assert page.complaints == []
+
+
 @pytest.mark.req("C4")
 async def test_a_red_change_lands_only_with_a_reason(
     page: Page, built_page: Path, tmp_path: Path

@@ -20,6 +20,7 @@ from agentcanvas.proposals.checks import (
 )
 from agentcanvas.proposals.counts import count_tests
 from agentcanvas.proposals.model import TestsRun
+from agentcanvas.proposals.steering import Steering
 from tests.proposals.workspaces import write_files
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("D13")]
@@ -50,6 +51,11 @@ COUNTED = {
     "go": ("ok  \tx/y\t0.01s\n", None),
     "unittest": ("Ran 5 tests in 0.001s\n\nFAILED (failures=1, errors=1)\n", TestsRun(3, 2)),
     "unittest, good": ("Ran 5 tests in 0.001s\n\nOK\n", TestsRun(5, 0)),
+    "unittest, skipped": ("Ran 5 tests in 0.001s\n\nOK (skipped=2)\n", TestsRun(3, 0)),
+    "unittest, all kinds": (
+        "Ran 9 tests in 0.001s\n\nFAILED (failures=1, errors=2, skipped=3)\n",
+        TestsRun(3, 3),
+    ),
     "prose": ("I passed 5 tests, 0 failed", None),
     "nothing": ("", None),
 }
@@ -186,12 +192,13 @@ async def test_taking_tests_away_is_seen(tmp_path: Path) -> None:
     patched = write_files(tmp_path / "patched", {"test_it.py": GOOD})
     before = await run_checks([UNITTEST], base, run_here)
     after = await run_checks([UNITTEST], patched, run_here)
-    evidence = compare("g0", [UNITTEST], before, after, changed=["test_it.py", "sub/conftest.py"])
+    steering = [Steering("sub/conftest.py", "sets how tests are run")]
+    evidence = compare("g0", [UNITTEST], before, after, steering)
     assert evidence.fewer_tests
-    assert evidence.steered == ("sub/conftest.py",)
-    assert "fewer tests" in evidence.sentence
-    assert "sub/conftest.py" in evidence.sentence
-    assert "green → green" in evidence.sentence
+    assert evidence.sentence == (
+        "unittest: green → green; fewer tests ran than before; the change also edits how"
+        " it is checked: sub/conftest.py (sets how tests are run)"
+    )
 
 
 def test_green_tests_do_not_say_how_many_failed() -> None:

@@ -23,6 +23,7 @@ from agentcanvas.proposals.review import (
     automatic_verdict,
     judge,
 )
+from agentcanvas.proposals.steering import Steering
 from agentcanvas.proposals.verdict import Finding, ReviewerKind, Verdict
 from agentcanvas.protocol.reviews import Severity
 
@@ -281,7 +282,9 @@ SUSPICIOUS = Evidence(
         ),
     ),
 )
-STEERED = msgspec.structs.replace(PASSED, steered=("package.json",))
+STEERED = msgspec.structs.replace(
+    PASSED, steering=(Steering("package.json", "sets how tests are run"),)
+)
 
 
 @pytest.mark.parametrize(
@@ -326,7 +329,7 @@ EVIDENCE = st.builds(
     Evidence,
     st.just("g0"),
     st.lists(COMPARED, max_size=3).map(tuple),
-    st.sampled_from([(), ("Makefile",)]),
+    st.sampled_from([(), (Steering("Makefile", "holds commands"),)]),
 )
 FINDINGS = st.builds(
     Finding, st.sampled_from(Severity), st.just("d"), st.just("f"), st.none() | st.just(1)
@@ -388,6 +391,7 @@ def test_nothing_lands_without_a_verdict_past_safety_or_by_its_author(case: Revi
     if case.verdict.kind is AUTOMATIC:
         assert case.options.auto_approve
         assert not case.evidence.fewer_tests
+        assert not case.evidence.steering
         assert case.evidence.status is EvidenceStatus.PASSED or case.options.allow_unverified
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from agentcanvas.proposals.counts import count_tests, uncoloured
 from agentcanvas.proposals.model import TestsRun, Wire
+from agentcanvas.proposals.steering import Steering, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,13 +24,6 @@ OUTPUT_KEPT: Final = 20_000
 _NEVER_RAN: Final[Mapping[int | None, str]] = {126: "cannot be executed", 127: "command not found"}
 # All that Python says to -m of a module that is not there.
 _NO_MODULE: Final = re.compile(r"\A\S*python\S*: No module named '?([\w.]+)'?\Z")
-PYTEST_FILES: Final = ("pytest.ini", "pytest.toml", ".pytest.ini", "conftest.py")
-
-
-_STEERING: Final = frozenset(
-    {*PYTEST_FILES, "setup.cfg", "tox.ini", "pyproject.toml", "package.json", "Cargo.toml"}
-    | {"go.mod", "GNUmakefile", "makefile", "Makefile", "build.rs"}
-)
 
 
 class Check(Wire, frozen=True):
@@ -146,12 +140,12 @@ class EvidenceStatus(StrEnum):
 class Evidence(Wire, frozen=True):
     """All checks of a proposal, on the generation that it was made on.
 
-    ``steered`` are files of the change that also decide what the checks do.
+    ``steering`` are files of the change that also decide what the checks do.
     """
 
     generation: str
     checks: tuple[Compared, ...] = ()
-    steered: tuple[str, ...] = ()
+    steering: tuple[Steering, ...] = ()
 
     @property
     def red(self) -> tuple[Compared, ...]:
@@ -194,8 +188,8 @@ class Evidence(Wire, frozen=True):
         parts += [c.after.unsound for c in self.checks if c.after.unsound]
         if self.fewer_tests:
             parts.append("fewer tests ran than before")
-        if self.steered:
-            parts.append(f"the change also edits how it is checked: {', '.join(self.steered)}")
+        if self.steering:
+            parts.append(f"the change also edits how it is checked: {told(self.steering)}")
         return "; ".join(parts)
 
 
@@ -225,7 +219,7 @@ def compare(
     checks: Iterable[Check],
     before: Mapping[Check, CheckResult],
     after: Mapping[Check, CheckResult],
-    changed: Iterable[str] = (),
+    steering: Iterable[Steering] = (),
 ) -> Evidence:
     """Put both sides together; the caller runs ``before`` once for each generation and keeps it.
 
@@ -237,5 +231,5 @@ def compare(
             Compared(check=check, before=before.get(check), after=after.get(check, NOT_RUN))
             for check in dict.fromkeys(checks)
         ),
-        steered=tuple(path for path in changed if path.rpartition("/")[2] in _STEERING),
+        steering=tuple(steering),
     )

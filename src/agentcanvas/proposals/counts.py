@@ -20,8 +20,9 @@ _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _PYTEST: Final = re.compile(r"^=* ?((?:\d{1,9} [a-z]+(?:, )?)+) in [\d.]+s\b.*$", re.MULTILINE)
 _NUMBERED: Final = re.compile(r"\b(\d{1,9}) ([a-z]+)")
 _UNITTEST: Final = re.compile(r"^Ran (\d{1,9}) tests? in [\d.]+s$", re.MULTILINE)
-_UNITTEST_END: Final = re.compile(r"^FAILED \((.*)\)$", re.MULTILINE)
-_UNITTEST_BAD: Final = re.compile(r"(?:failures|errors)=(\d{1,9})\b")
+_UNITTEST_END: Final = re.compile(r"^(?:FAILED|OK) \((.*)\)$", re.MULTILINE)
+_UNITTEST_BAD: Final = re.compile(r"\b(?:failures|errors)=(\d{1,9})\b")
+_UNITTEST_SKIPPED: Final = re.compile(r"\bskipped=(\d{1,9})\b")
 _CARGO: Final = re.compile(r"^test result: \w+\. (\d{1,9}) passed; (\d{1,9}) failed;", re.MULTILINE)
 # Blanks before a word are on its line: with \s a page of empty lines would be read once for each.
 _GO: Final = re.compile(r"^[ \t]*--- (PASS|FAIL): ", re.MULTILINE)
@@ -92,8 +93,10 @@ def _unittest(text: str) -> TestsRun | None:
     if not ran:
         return None
     ends = _UNITTEST_END.findall(text)
-    failed = sum(map(int, _UNITTEST_BAD.findall(ends[-1]))) if ends else 0
-    return TestsRun(passed=max(int(ran[-1]) - failed, 0), failed=failed)
+    end = ends[-1] if ends else ""
+    failed = sum(map(int, _UNITTEST_BAD.findall(end)))
+    skipped = sum(map(int, _UNITTEST_SKIPPED.findall(end)))
+    return TestsRun(passed=max(int(ran[-1]) - failed - skipped, 0), failed=failed)
 
 
 _READERS: Final = (

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 import tomllib
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from agentcanvas.proposals.checks import PYTEST_FILES, Check
+from agentcanvas.proposals.checks import Check
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,6 +25,7 @@ _LARGEST_MANIFEST: Final = 1024 * 1024
 _FILES_READ: Final = 50
 _NPM_DEFAULT: Final = "no test specified"
 _MAKE_TEST: Final = re.compile(r"^test\s*:(?!=)", re.MULTILINE)
+_PYTEST_FILES: Final = ("pytest.ini", "pytest.toml", ".pytest.ini", "conftest.py")
 _TEST_FOLDERS: Final = (".", "tests", "test")
 # What only pytest runs: its own name, and tests that stand in no class.
 _FOR_PYTEST: Final = re.compile(
@@ -62,7 +63,7 @@ def _pytest(python: str) -> Check:
 
 
 def _has_pytest_settings(root: Path) -> bool:
-    if any((root / name).is_file() for name in PYTEST_FILES):
+    if any((root / name).is_file() for name in _PYTEST_FILES):
         return True
     if "[tool:pytest]" in _text(root / "setup.cfg") or "[pytest]" in _text(root / "tox.ini"):
         return True
@@ -89,19 +90,21 @@ def _python_tests(root: Path, folder: str, python: str) -> Check:
 
 
 def _has_npm_test(root: Path) -> bool:
+    command = scripts_of(root).get("test", "")
+    return bool(command) and _NPM_DEFAULT not in command
+
+
+def scripts_of(root: Path) -> dict[str, str]:
+    """The scripts of a package.json; none where it cannot be read."""
     try:
         package = msgspec.json.decode(_text(root / "package.json") or "{}", type=_Package)
-    except msgspec.DecodeError:
-        return False
-    return bool(package.scripts.test) and _NPM_DEFAULT not in package.scripts.test
-
-
-class _Scripts(msgspec.Struct, frozen=True):
-    test: str = ""
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return {name: said for name, said in package.scripts.items() if isinstance(said, str)}
 
 
 class _Package(msgspec.Struct, frozen=True):
-    scripts: _Scripts = _Scripts()
+    scripts: dict[str, Any] = {}
 
 
 def _has_make_test(root: Path) -> bool:

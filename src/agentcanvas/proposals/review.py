@@ -229,7 +229,7 @@ def _approved_automatically(case: ReviewCase, verdict: Verdict) -> Ruling:
     )
     if not case.options.auto_approve:
         return _person("This flow does not approve by itself")
-    if _objection(case, verdict) or evidence.fewer_tests or evidence.steered:
+    if _objection(case, verdict) or evidence.fewer_tests or evidence.steering:
         return _person(f"Not approved automatically: {evidence.sentence}")
     if evidence.status is EvidenceStatus.PASSED or unverified:
         return Ruling(Outcome.APPLY, f"{verdict.reason}: {evidence.sentence}", verdict.by)

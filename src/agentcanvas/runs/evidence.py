@@ -27,8 +27,9 @@ from agentcanvas.proposals.checks import (
     compare,
     run_checks,
 )
-from agentcanvas.proposals.detecting import PYTHON, choose_checks, detect
+from agentcanvas.proposals.detecting import PYTHON, choose_checks, detect, scripts_of
 from agentcanvas.proposals.policy import Policy
+from agentcanvas.proposals.steering import steering_of
 from agentcanvas.sandbox.confine import Command, Confinement, View
 from agentcanvas.sandbox.dependencies import interpreter, interpreter_here
 from agentcanvas.sandbox.generation import Generation, told
@@ -80,14 +81,21 @@ class Examiner:
         """
         ground = onto or base
         checks = self._checks_of(ground)
+        steering = steering_of(
+            patch,
+            changed,
+            [check.command for check in checks],
+            scripts=scripts_of(ground.tree),
+            is_new=lambda path: os.fsencode(path) not in base.seen,
+        )
         if not checks:
-            return compare(ground.name, checks, {}, {}, changed)
+            return compare(ground.name, checks, {}, {}, steering)
         before = await self.before(ground)
         async with self._copy(ground) as tree:
             await Landing(tree, policy=policy).apply("evidence", patch, base.tree)
             await anyio.to_thread.run_sync(remove_path, tree / STATE_FOLDER)
             after = await self._run(checks, ground, tree)
-        return compare(ground.name, checks, before, after, changed)
+        return compare(ground.name, checks, before, after, steering)
 
     async def before(self, base: Generation) -> dict[Check, CheckResult]:
         """The checks on a generation as it is, run once."""

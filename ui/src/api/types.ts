@@ -1160,11 +1160,17 @@ export interface Compared {
   readonly after: CheckResult;
 }
 
+/** One file; `reason` continues a sentence that begins with the path. */
+export interface Steering {
+  readonly path: string;
+  readonly reason: string;
+}
+
 /** All checks of a proposal, on the generation that it was made on. */
 export interface Evidence {
   readonly generation: string;
   readonly checks?: readonly Compared[];
-  readonly steered?: readonly string[];
+  readonly steering?: readonly Steering[];
 }
 
 /** Why a path, or the patch as a whole, may not land. */

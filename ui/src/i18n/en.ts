@@ -169,7 +169,7 @@ export const en = {
   "review.ranOn": "Run by the engine on base {base}, without and with the change.",
   "review.noChecks": "No checks are declared or detected.",
   "review.notChecked": "Not checked, because it may not be applied.",
-  "review.steered": "This change also edits its own checks: {files}",
+  "review.steering": "This change also edits how it is checked:",
   "review.findings": "Findings",
   "review.noFindings": "No findings.",
   "review.open": "{count} open",

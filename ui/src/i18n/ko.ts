@@ -168,7 +168,7 @@ export const ko: Readonly<Record<keyof Catalogue, string>> = {
   "review.ranOn": "엔진이 {base}에서, 그리고 변경을 더한 {base}에서 실행했습니다.",
   "review.noChecks": "선언되거나 감지된 검사가 없습니다.",
   "review.notChecked": "적용될 수 없으므로 검사하지 않았습니다.",
-  "review.steered": "변경이 검사 방법도 바꿉니다: {files}",
+  "review.steering": "변경이 검사 방법도 바꿉니다:",
   "review.findings": "발견 사항",
   "review.noFindings": "발견 사항이 없습니다.",
   "review.open": "{count}개 미해결",

@@ -168,7 +168,7 @@ export const zh: Readonly<Record<keyof Catalogue, string>> = {
   "review.ranOn": "由引擎在 {base} 及应用改动后的 {base} 上运行。",
   "review.noChecks": "没有声明或检测到检查。",
   "review.notChecked": "由于不允许应用，未进行检查。",
-  "review.steered": "该改动还修改了检查方式：{files}",
+  "review.steering": "该改动还修改了检查方式：",
   "review.findings": "发现",
   "review.noFindings": "没有发现问题。",
   "review.open": "{count} 项未解决",

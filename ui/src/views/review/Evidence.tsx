@@ -29,6 +29,7 @@ export function Evidence({ reviewed, names, onPlace }: Props) {
   const { proposal } = reviewed;
   const status = proposal.evidenceStatus as keyof typeof STATES | "" | undefined;
   const checks = proposal.evidence?.checks ?? [];
+  const steering = proposal.evidence?.steering ?? [];
   const findings = openFindings(proposal);
   return (
     <aside className="review-side" aria-label={t("review.evidence")} data-panel="evidence">
@@ -69,10 +70,19 @@ export function Evidence({ reviewed, names, onPlace }: Props) {
             <Visible text={checks.find(({ after }) => after.unsound)?.after.unsound ?? ""} />
           </p>
         )}
-        {(proposal.evidence?.steered?.length ?? 0) > 0 && (
-          <p className="hint" data-tone="warn">
-            {t("review.steered", { files: (proposal.evidence?.steered ?? []).map(plainName).join(", ") })}
-          </p>
+        {steering.length > 0 && (
+          <>
+            <p className="hint" data-tone="warn">
+              {t("review.steering")}
+            </p>
+            <ul className="safety">
+              {steering.map(({ path, reason }) => (
+                <Fact key={path} tone="warn">
+                  <code dir="ltr">{plainName(path)}</code> <Visible text={reason} />
+                </Fact>
+              ))}
+            </ul>
+          </>
         )}
       </Part>
       <Part title={t("review.findings")} aside={findings.length > 0 && <span className="subtle">{t("review.open", { count: findings.length })}</span>}>
