@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import subprocess
+import venv
 from pathlib import Path
 
 import pytest
@@ -203,10 +204,25 @@ async def test_what_keeps_several_flows_from_starting_is_told_once(place: Place)
     assert not sentence.endswith(".")
 
 
-async def test_checks_that_are_found_are_named_and_none_is_a_warning(place: Place) -> None:
+async def test_checks_that_are_found_are_named_and_none_is_a_warning(
+    place: Place, tmp_path: Path
+) -> None:
     assert (await found(place))["checks"].grade is Grade.WARN
     (place.root / "go.mod").write_text("module x\n")
-    assert (await found(place))["checks"] == Finding("checks", Grade.OK, "go test ./...")
+    tool(tmp_path / "bin", "go", "exit 1")
+    told = (await found(place, PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}"))["checks"]
+    assert told == Finding("checks", Grade.OK, "go test ./...")
+
+
+async def test_what_a_check_lacks_is_told_with_how_to_mend_it(place: Place, tmp_path: Path) -> None:
+    (place.root / "conftest.py").write_text("")
+    venv.create(tmp_path / "bare", symlinks=True)
+    told = (await found(place, PATH=f"{tmp_path / 'bare/bin'}:{os.environ['PATH']}"))["checks"]
+    assert told.grade is Grade.WARN
+    assert told.sentence == (
+        "python3 -m pytest; pytest is not installed for python3, as it is seen in a sandbox"
+    )
+    assert ".venv/bin/python -m pip install pytest" in told.next_step
 
 
 # The machine ------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from typing import Final
 import anyio
 from msgspec import Struct
 
+from agentcanvas.app.check_needs import lack_of
 from agentcanvas.app.cli_standing import Standing, all_standings, ask_once
 from agentcanvas.app.crew import check_crew
 from agentcanvas.app.interpreter import environment
@@ -100,7 +101,7 @@ def _at_rest(root: Path, environ: Mapping[str, str], port: int) -> tuple[Finding
         _settings(root, environ),
         _flows(root),
         _trust(root, environ),
-        _checks(root),
+        _checks(root, environ),
         _store(store_path(root)),
         _port(port),
         _pages(),
@@ -297,10 +298,15 @@ def _trust(root: Path, environ: Mapping[str, str]) -> Finding:
     return _warn("trust", decision.sentence, "")
 
 
-def _checks(root: Path) -> Finding:
+def _checks(root: Path, environ: Mapping[str, str]) -> Finding:
     found = checks_here(root)
+    commands = ", ".join(check.command for check in found)
+    lacks = [lack for check in found if (lack := lack_of(check, root, environ))]
+    if lacks:
+        sentence = "; ".join((commands, *(lack.sentence for lack in lacks)))
+        return _warn("checks", sentence, "; ".join(lack.next_step for lack in lacks))
     if found:
-        return _ok("checks", ", ".join(check.command for check in found))
+        return _ok("checks", commands)
     sentence = "none found, so changes stay unverified and are never approved automatically"
     return _warn("checks", sentence, "name them under checks: in the flow")
 
