@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import random
 import string
 from pathlib import Path
@@ -88,6 +89,10 @@ TOKENS: dict[str, tuple[str, str]] = {
         made(ALNUM, 68),
     ),
     "jwt": ("", f"eyJ{made(URL, 30)}.eyJ{made(URL, 60)}.{made(URL, 43)}"),
+    "stripe_test_key": ("sk_test_", made(ALNUM, 24)),
+    "discord_token": ("MTA4NzY1NDMyMTA5ODc2NTQz.Gh3kQz.", made(URL, 38)),
+    "twilio_token": (f"AC{made(HEX, 32, 8)}:", made(HEX, 32)),
+    "azure_signature": ("&sig=", made(ALNUM, 40) + "%2B%2F" + made(ALNUM, 1) + "%3D"),
 }
 
 
@@ -163,7 +168,20 @@ def test_something_random_under_a_telling_name_is_found(line: str, secret: str) 
     assert found.excerpt.startswith(line.split("{", maxsplit=1)[0].strip()[:5])
 
 
+UUID = "3f2c1b7a-9e4d-4c1a-8b2f-7d6e5c4b3a21"
 SAID = [
+    ("deploy.sh", "curl -sS -u admin:{} https://example.org", "login_of_curl"),
+    ("deploy.sh", "curl --user 'admin:{}' https://example.org", "login_of_curl"),
+    ("src/run.py", 'subprocess.run("tool --token {} --quiet")', "secret_of_a_command"),
+    ("src/run.py", '["tool", "--api-key", "{}"]', "secret_of_a_command"),
+    ("run.mk", "\ttool --db-password '{}'", "secret_of_a_command"),
+    ("Web.config", '<add key="Db.Password" value="{}"/>', "password_in_xml"),
+    ("beans.xml", '<property name="apiKey" value="{}" />', "password_in_xml"),
+    (".npmrc", "//registry.npmjs.org/:_authToken={}", "registry_token"),
+    ("ci/npmrc.txt", "//npm.example.org/:_password={}", "registry_token"),
+    ("src/lib.rs", 'const API_KEY: &str = "{}";', "assigned_secret"),
+    ("src/lib.rs", 'static TOKEN: &\'static str = "{}";', "assigned_secret"),
+    ("src/a.ts", 'let secret: string | undefined = "{}";', "assigned_secret"),
     ("client.py", "headers = {'Authorization': 'Bearer {}'}", "authorization_header"),
     ("fetch.sh", "curl -H 'Authorization: Bearer {}' example.org", "authorization_header"),
     ("app.xml", "<db:password>{}</db:password>", "password_in_xml"),
@@ -186,6 +204,47 @@ def test_something_random_is_found_in_the_ways_in_which_it_is_said(
     for harmless in ("${SECRET}", "your-password", "changeme-now-1", "<redacted>", "********"):
         assert secrets_in(patch(path, line.replace("{}", harmless))) == ()
     assert secrets_in(patch(f"tests/{path}", line.replace("{}", secret))) == ()
+
+
+def test_a_token_of_a_registry_is_one_also_when_it_is_a_uuid() -> None:
+    assert rules(".npmrc", f"//registry.npmjs.org/:_authToken={UUID}") == [(1, "registry_token")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "admin:$apr1$Qk2vNw8x$" + made(ALNUM + "./", 22),
+        "ada:$2y$10$" + made(ALNUM + "./", 53),
+        "eve:{SHA}" + made(ALNUM + "+/", 27) + "=",
+        "old:$6$Qk2vNw8x$" + made(ALNUM + "./", 86),
+    ],
+)
+def test_a_file_of_passwords_is_pointed_out_though_they_are_hashed(line: str) -> None:
+    for path in (".htpasswd", "conf/htpasswd", "etc/shadow"):
+        (found,) = secrets_in(patch(path, "# users", line))
+        assert (found.line, found.rule) == (2, "hashed_password")
+        assert line[-12:] not in found.excerpt
+    assert secrets_in(patch("src/users.py", f"'{line}'")) == ()
+
+
+def test_the_client_key_of_a_kubeconfig_is_found_and_its_certificates_are_not() -> None:
+    key, certificate = (
+        base64.b64encode(f"-----BEGIN {kind}-----\n{made(ALNUM, 600)}".encode()).decode()
+        for kind in ("EC PRIVATE KEY", "CERTIFICATE")
+    )
+    lines = [
+        f"    certificate-authority-data: {certificate}",
+        f"    client-certificate-data: {certificate}",
+        f"    client-key-data: {key}",
+    ]
+    (found,) = secrets_in(patch("kubeconfig", *lines))
+    assert (found.line, found.rule) == (3, "private_key_in_base64")
+    assert f"({len(key)} characters)" in found.excerpt, "to its end, so that nothing of it is kept"
+
+
+def test_a_password_with_an_at_sign_is_found_whole() -> None:
+    (found,) = secrets_in(patch("a.py", 'DB = "postgres://admin:tR7k@q92@Lw@db.internal/x"'))
+    assert found.excerpt == 'DB = "postgres://admin:… (11 characters)'
 
 
 def test_a_key_of_putty_is_one() -> None:
@@ -226,7 +285,8 @@ HARMLESS = [
     "AKIAIOSFODNN7EXAMPLE",
     "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
     "sk-ant-api03-your-key-goes-here-placeholder-0000000",
-    "sk_test_" + made(ALNUM, 24),
+    "sk_test_4eC39HqLyjWDarjtT1zdp7dc",
+    "sk_test_your_key_goes_here_please",
     "postgres://user:password@localhost/db",
     "postgres://$USER:$PASSWORD@host/db",
     "https://user:{password}@host",
@@ -238,6 +298,33 @@ HARMLESS = [
     "define('TABLE_KEY', 'users_by_name');",
     "a;password=anything;b",
     "the key-value-pairs of dapi and hvs.example.org",
+    "secret: /run/secrets/db_password",
+    'token_file = "~/.config/tool/token"',
+    'secret = "../certs/server-key.pem"',
+    'TOKEN_RE = "[A-Za-z0-9]+-[0-9a-f]{32}"',
+    "curl -u $USER:$PASSWORD https://example.org",
+    "curl -u user:password https://example.org && curl -u admin: https://example.org",
+    "curl --user-agent Mozilla:5.0-compatible-X11 https://example.org",
+    'parser.add_argument("--token", help="The token of Somebody1 or 2")',
+    'parser.add_argument("--password", default=None, type=SomeType1)',
+    "tool --token $TOKEN_9 --password <PASSWORD-1> --secret name-of-secret-2",
+    '["-p", "--password", "--use-random-password"]',
+    "tool --token-file /run/secrets/Token9 --tokenizer cl100k_base_Xy",
+    '<add key="Password" value="changeme-Now-1"/>',
+    '<property name="password.label" value="Kennwort-Nr9 vergessen?"/>',
+    '<option name="tokenizer" value="cl100k_Base-Xy"/>',
+    "//registry.npmjs.org/:_authToken=${NPM_TOKEN}",
+    "?sig=short&sv=2021 and &sig=" + "x" * 43 + "%3D",
+    "AC" + made(HEX, 32) + " is the account",
+    "sha1 " + made(HEX, 40) + ", AC" + made(HEX, 32) + ".json",
+    "MyVeryLongModuleNameOfMany.prototype.somethingQuiteLongAndWordyIndeed",
+    "M" + "a" * 24 + ".Object." + "getOwnPropertyDescriptors_of_x",
+    "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t" + made(ALNUM, 400),
+    "LS0tLS1CRUdJTiBQVUJMSUMgS0VZLS0tLS0K" + made(ALNUM, 400),
+    "ada:$apr1$Qk2vNw8x$" + made(ALNUM, 22),
+    "let token: Option<String> = None; // 'abc-def-1'",
+    "https://example.org:8080/a@b and ssh://git@host:22/x@y",
+    "see https://example.org/?a=b:c@d",
 ]
 
 
@@ -315,6 +402,24 @@ ENDLESS = [
         "define('password','",
         "12345678:AA",
         "discord.com/api/webhooks/1",
+        "curl ",
+        "curl -u a:",
+        "curl -u ",
+        "--token ",
+        "--token",
+        "--",
+        "a-" * 20 + "token ",
+        "&sig=",
+        "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVkt",
+        "M" * 25 + ".",
+        f"M{'a' * 24}.{'b' * 6}.",
+        "AC" + "0a" * 16,
+        'key="password" value="',
+        ":_authToken=",
+        "secret: a ",
+        "token:&'<>",
+        "a://a:a@",
+        "a:$apr1$",
     ),
     *(
         "a",

@@ -17,7 +17,8 @@ import msgspec
 from agentcanvas.errors import ProposalMalformed
 from agentcanvas.proposals.outline import NotPlainError, read_outline
 from agentcanvas.proposals.policy import show
-from agentcanvas.proposals.secret_rules import RULES, Hit, in_key_block, opens_key_block
+from agentcanvas.proposals.secret_looks import Hit
+from agentcanvas.proposals.secret_rules import RULES, in_key_block, opens_key_block
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
