@@ -7,10 +7,11 @@ import subprocess
 import sys
 from itertools import groupby, pairwise
 from pathlib import Path
+from random import Random
 
 import anyio
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from agentcanvas.errors import ApplyConflict
@@ -47,6 +48,18 @@ MIDDLE: dict[str, tuple[Files, Files, Files]] = {
         {"f": "f\n", "n": "2\n"},
         {"f": "f\n"},
     ),
+    "a file it made, deleted": ({"f": "f\n"}, {"f": "f\n", "n": "1\n"}, {"f": "f\n"}),
+    "a file it deleted, made anew as it was": (
+        {"f": "f\n", "n": "1\n"},
+        {"f": "f\n"},
+        {"f": "f\n", "n": "1\n"},
+    ),
+    "a line, as it was": ({"f": TEN}, {"f": TEN.replace("5", "five")}, {"f": TEN}),
+    "a line as it was, and another": (
+        {"f": TEN},
+        {"f": TEN.replace("5", "five")},
+        {"f": TEN.replace("9", "nine")},
+    ),
 }
 
 
@@ -64,6 +77,36 @@ async def test_later_work_that_stands_on_it_is_named_and_nothing_changes(
     assert shot(ready.workspace) == before
     for name in ("p2", "p1"):
         await Landing(ready.workspace).undo(name)
+    assert shot(ready.workspace) == shot(ready.base)
+
+
+@pytest.mark.anyio
+@pytest.mark.req("D16")
+async def test_a_commit_that_a_later_one_took_back_is_left_to_that_one(tmp_path: Path) -> None:
+    """Else taking back the later one would bring back what nobody has asked for any more."""
+    ready = repository(tmp_path, {"f": "f\n"}, {"f": "f\n", "n": "1\n"})
+    landing = Landing(ready.workspace)
+    await landing.apply("p1", ready.patch, ready.base, way=COMMIT)
+    later = write_files(tmp_path / "g1", {"f": "f\n", "n": "1\n"})
+    gone = diff(tmp_path / "d2", {"f": "f\n", "n": "1\n"}, {"f": "f\n"})
+    await landing.apply("p2", gone, later, way=COMMIT)
+    before = everything(ready.workspace)
+    with pytest.raises(ApplyConflict, match=r"stands on p1: n: p2 changed it since"):
+        await landing.undo("p1")
+    assert everything(ready.workspace) == before
+    await landing.undo("p2")
+    await landing.undo("p1")
+    assert shot(ready.workspace).keys() - {"f"} == {
+        path for path in shot(ready.workspace) if path.startswith(".git/")
+    }
+
+
+@pytest.mark.anyio
+async def test_what_the_user_took_back_by_hand_is_nothing_left_to_do(tmp_path: Path) -> None:
+    ready = await chain(tmp_path, {"f": "f\n"}, {"f": "f\n", "n": "1\n"}, {"f": "g\n", "n": "1\n"})
+    (ready.workspace / "n").unlink()
+    assert (await Landing(ready.workspace).undo("p1")).changed_files == ()
+    await Landing(ready.workspace).undo("p2")
     assert shot(ready.workspace) == shot(ready.base)
 
 
@@ -114,26 +157,30 @@ async def test_a_commit_in_the_middle_is_reverted_three_way(tmp_path: Path) -> N
     assert everything(ready.workspace) == before
 
 
-@settings(max_examples=8)
+@settings(max_examples=12)
+@example([(0, "x"), (0, "a"), (1, "y")], Random(1))
 @given(
-    st.lists(st.tuples(st.integers(0, 2), st.sampled_from("xyz")), min_size=2, max_size=4),
+    st.lists(st.tuples(st.integers(0, 2), st.sampled_from("abcxyz")), min_size=2, max_size=4),
     st.randoms(use_true_random=False),
 )
 @pytest.mark.anyio
 async def test_undone_in_any_order_it_ends_where_it_began(
-    tmp_path_factory: pytest.TempPathFactory, edits: list[tuple[int, str]], chance: object
+    tmp_path_factory: pytest.TempPathFactory, edits: list[tuple[int, str]], chance: Random
 ) -> None:
-    """Each step changes one of three places; a refused undo changes nothing and goes later."""
+    """Each step changes one of three places, or takes it back; a refused undo changes nothing and
+    goes later."""
     folder = tmp_path_factory.mktemp("chain")
     words = ["a", "b", "c"]
     trees: list[Files] = [{"f": _text(words)}]
     for number, (place, letter) in enumerate(edits):
-        words[place] = f"{letter}{number}"
-        trees.append({"f": _text(words)})
+        words[place] = letter if letter == "abc"[place] else f"{letter}{number}"
+        if trees[-1] != {"f": _text(words)}:
+            trees.append({"f": _text(words)})
+    assume(len(trees) > 1)
     ready = await chain(folder, *trees)
     landing = Landing(ready.workspace)
     left = [f"p{number}" for number in range(1, len(trees))]
-    chance.shuffle(left)  # type: ignore[attr-defined]  # hypothesis gives a Random
+    chance.shuffle(left)
     while left:
         undone = []
         for name in left:

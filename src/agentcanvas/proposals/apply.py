@@ -22,7 +22,7 @@ from anyio import to_thread
 from agentcanvas.clock import Clock, SystemClock
 from agentcanvas.errors import ApplyConflict, ApplyFailed, ValidationError
 from agentcanvas.proposals.blame import blamed
-from agentcanvas.proposals.chain import UNDO, named
+from agentcanvas.proposals.chain import UNDO, built_on, named, taken_back_by
 from agentcanvas.proposals.journal import (
     STAGING,
     Action,
@@ -41,7 +41,7 @@ from agentcanvas.proposals.policy import Breach, Policy
 from agentcanvas.proposals.quarantine import PREFIX, Quarantine
 from agentcanvas.proposals.sealer import Sealer
 from agentcanvas.proposals.transaction import Recovery, Seal, Transaction
-from agentcanvas.proposals.tree import Entry, Tree, disk_says
+from agentcanvas.proposals.tree import Entry, Held, Tree, disk_says
 from agentcanvas.proposals.ways import Branch, Way, Worktree
 from agentcanvas.protocol.records import ChangedFile
 
@@ -210,11 +210,36 @@ class Landing:
                     self._quarantine(self._policy) as git,
                     self._sealer.unseal(name + UNDO, landed, git) as seal,
                 ):
+                    if doers := dict(self._already_back(landed, changes, here, git)):
+                        raise taken_back_by(landed, doers)
                     return self._land(name + UNDO, Action.UNDO, changes, here, git, seal=seal)
             except ApplyConflict as conflict:
                 with self._fresh_quarantine() as git:
                     later = named(conflict, landed, self._journals(), self._contents, git)
                 raise later from None
+
+    def _already_back(
+        self, landed: Journal, changes: Sequence[Change], here: Tree, git: Quarantine
+    ) -> Iterator[tuple[str, str]]:
+        """Paths with nothing left to take back, and the later transaction that has seen to it."""
+        planned = plan(changes, here, git)
+        busy = {write.path for write in planned.writes}
+        idle = [change for change in changes if change.path not in busy]
+        if planned.conflicts or not idle:
+            return
+        later = built_on(landed, self._journals())
+        for change in idle:
+            path = os.fsdecode(change.path)
+            for name in later.get(path, ()):
+                if not plan((change,), self._as_left_by(name), git).writes:
+                    yield path, name
+                    break
+
+    def _as_left_by(self, name: str) -> Held:
+        files = self._files(checked_name(name))
+        journal = files.read()
+        moves = files.contents(journal) if journal else ()
+        return Held({os.fsencode(move.path): new for move, _, new in moves if new})
 
     def _land(
         self,

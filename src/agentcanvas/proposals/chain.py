@@ -13,7 +13,7 @@ from agentcanvas.errors import ApplyConflict
 from agentcanvas.proposals.journal import Action, Journal, JournalState, Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from agentcanvas.proposals.quarantine import Quarantine
     from agentcanvas.proposals.tree import Entry
@@ -84,14 +84,30 @@ def named(
     if not later:
         return conflict
     told = {
-        path: f"{', '.join(later[path])} changed it since" if path in later else why
+        path: _changed_since(later[path]) if path in later else why
         for path, why in conflict.conflicts.items()
     }
+    return _refusal(journal, told, next(iter(later.values()))[-1])
+
+
+def taken_back_by(journal: Journal, doers: Mapping[str, str]) -> ApplyConflict:
+    """Why nothing is left to take back: for each path, who has done so on its own account.
+
+    If that were accepted as done, taking back the doer would bring back what nobody wants.
+    """
+    told = {path: _changed_since([doer]) for path, doer in doers.items()}
+    return _refusal(journal, told, next(iter(doers.values())))
+
+
+def _changed_since(names: Iterable[str]) -> str:
+    return f"{', '.join(names)} changed it since"
+
+
+def _refusal(journal: Journal, told: Mapping[str, str], first: str) -> ApplyConflict:
     listed = "; ".join(f"{path}: {why}" for path, why in told.items())
-    last = next(iter(later.values()))[-1]
     return ApplyConflict(
         f"Nothing was taken back, for later work stands on {journal.transaction}: {listed}. "
-        f"Take back {last} first, or ask for a change that undoes it.",
+        f"Take back {first} first, or ask for a change that undoes it.",
         conflicts=told,
     )
 

@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterator, Mapping
     from pathlib import Path
     from types import TracebackType
 
@@ -217,6 +217,20 @@ class Tree:
         except ObstacleError:
             return False
         return True
+
+
+class Held:
+    """Files that are only in memory, as a place to ask what a change would do there."""
+
+    def __init__(self, files: Mapping[bytes, Entry]) -> None:
+        self._files = files
+
+    def look(self, path: bytes) -> Entry | None:
+        return self._files.get(path)
+
+    def holds_only(self, folder: bytes, paths: Container[bytes]) -> bool:
+        below = folder + b"/"
+        return all(path in paths for path in self._files if path.startswith(below))
 
 
 def disk_says(problem: OSError) -> str:
