@@ -35,7 +35,8 @@ from agentcanvas.proposals.journal import (
     state_of,
 )
 from agentcanvas.proposals.links import leading_others_out
-from agentcanvas.proposals.merge import Conflict, Plan, plan
+from agentcanvas.proposals.merge import Conflict, Plan, apart, plan
+from agentcanvas.proposals.mounts import on_another_mount
 from agentcanvas.proposals.patch import Change, inspect, links_of
 from agentcanvas.proposals.policy import Breach, Policy
 from agentcanvas.proposals.quarantine import PREFIX, Quarantine
@@ -171,7 +172,7 @@ class Landing:
             inspection = inspect(patch, basis, policy, world=here, quarantine=git)
             if inspection.breaches:
                 return Forecast(breaches=inspection.breaches)
-            planned = self._blamed(plan(inspection.changes, here, git))
+            planned = self._blamed(self._plan(inspection.changes, here, git))
         return Forecast(
             changed_files=inspection.changed_files,
             merged=tuple(os.fsdecode(path) for path in planned.merged),
@@ -251,12 +252,18 @@ class Landing:
         *,
         seal: Seal | None,
     ) -> Receipt:
-        planned = plan(changes, here, git)
+        planned = self._plan(changes, here, git)
         if action is Action.APPLY:  # who stands in the way of an undo is told where it is refused
             planned = self._blamed(planned)
         planned.insist(undoing=action is Action.UNDO)
         transaction = Transaction(here, self._files(name))
         return _receipt(transaction.run(name, action, planned, self._fresh_quarantine, seal))
+
+    def _plan(self, changes: Sequence[Change], here: Tree, git: Quarantine) -> Plan:
+        planned = plan(changes, here, git)
+        paths = [write.path for write in planned.writes]
+        conflicts = map(apart, on_another_mount(paths, here, self._state))
+        return replace(planned, conflicts=(*planned.conflicts, *conflicts))
 
     def _recover(self) -> tuple[Recovery, ...]:
         self._refuse_links()

@@ -33,6 +33,7 @@ class ConflictKind(StrEnum):
     USER_CHANGED = "user_changed"
     USER_DELETED = "user_deleted"
     IN_THE_WAY = "in_the_way"
+    ANOTHER_MOUNT = "another_mount"
 
 
 _SENTENCES = {
@@ -74,14 +75,19 @@ class Plan:
         if not self.conflicts:
             return self
         told = "; ".join(f"{conflict.path}: {conflict.detail}" for conflict in self.conflicts)
-        raise ApplyConflict(
-            f"Nothing was changed, because of your own edits: {told}. "
-            "Set these edits aside, or ask for a change that undoes it."
-            if undoing
-            else f"It does not fit your files as they are: {told}. "
-            "Take that back or set it aside and apply again, or ask for a revision.",
-            conflicts={conflict.path: conflict.detail for conflict in self.conflicts},
-        )
+        if any(conflict.kind is ConflictKind.ANOTHER_MOUNT for conflict in self.conflicts):
+            said = f"Nothing was changed: {told}. Leave these files out, or land it on a branch."
+        elif undoing:
+            said = (
+                f"Nothing was changed, because of your own edits: {told}. "
+                "Set these edits aside, or ask for a change that undoes it."
+            )
+        else:
+            said = (
+                f"It does not fit your files as they are: {told}. "
+                "Take that back or set it aside and apply again, or ask for a revision."
+            )
+        raise ApplyConflict(said, conflicts={each.path: each.detail for each in self.conflicts})
 
 
 def plan(changes: Sequence[Change], workspace: Place, quarantine: Quarantine) -> Plan:
@@ -112,6 +118,15 @@ def plan(changes: Sequence[Change], workspace: Place, quarantine: Quarantine) ->
         conflicts=tuple(conflicts),
         drifted=tuple(drifted),
     )
+
+
+def apart(path: bytes) -> Conflict:
+    """A file that the workspace has on another mount."""
+    detail = (
+        "lies on another disk or mount than .agentcanvas/, and files are moved into place within "
+        "one"
+    )
+    return Conflict(ConflictKind.ANOTHER_MOUNT, show(path), detail)
 
 
 def _look(

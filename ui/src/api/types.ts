@@ -1231,7 +1231,7 @@ export interface ShownReview {
 export type Fitness = "clean" | "merges" | "stale" | "conflicts";
 
 /** What of the user's is in the way. */
-export type ConflictKind = "both_changed" | "user_added" | "user_changed" | "user_deleted" | "in_the_way";
+export type ConflictKind = "both_changed" | "user_added" | "user_changed" | "user_deleted" | "in_the_way" | "another_mount";
 
 /** One path that cannot be merged. */
 export interface Conflict {
