@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, Raw
+from rich.cells import cell_len
 from rich.console import Console
 
 from agentcanvas.cli.live import clean
-from agentcanvas.cli.live.diff import coloured, counted
+from agentcanvas.cli.live.diff import coloured, counted, on_console
 from agentcanvas.cli.live.ending import last_words
 from agentcanvas.cli.live.jsonl import JsonScreen
 from agentcanvas.cli.live.plain import PlainScreen
@@ -422,6 +423,20 @@ def test_a_diff_shows_carriage_returns_and_obeys_no_escape() -> None:
     plain = coloured(patch).plain
     assert "-\\x1b[2Jold\\r\n+new [bold]\n" in plain
     assert is_harmless(plain)
+
+
+def test_a_line_of_a_diff_that_goes_on_is_marked() -> None:
+    """Broken by the terminal it would look like a line of its own, such as one that removes."""
+    line = "+" + "x" * 39 + "-os.remove(all)" + "字" * 20
+    told = coloured(f"diff --git a/x b/x\n@@ -1 +1 @@\n{line}\n".encode(), 40).plain
+    shown = told.splitlines()[2:]
+    assert shown[0] == "+" + "x" * 39
+    assert [each[:2] for each in shown[1:]] == ["↪ "] * (len(shown) - 1)
+    assert "".join([shown[0], *(each[2:] for each in shown[1:])]) == line
+    assert max(map(cell_len, shown)) == 40
+    console = Console(file=io.StringIO(), width=40, force_terminal=True)
+    assert on_console(console, line.encode()).plain.count("↪") == len(shown) - 1
+    assert on_console(Console(file=io.StringIO(), width=40), line.encode()).plain == f"{line}\n"
 
 
 # Plans --------------------------------------------------------------------------------------------

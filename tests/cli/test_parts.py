@@ -88,8 +88,8 @@ def test_what_is_not_there_is_answered_with_the_next_best(
 def test_the_table_numbers_files_and_the_hunks_that_can_be_chosen() -> None:
     assert parts_table(view()).plain.splitlines() == [
         "  1  modified  src/a.py  +3 -1",
-        "       #1  line 10 (-3 +5)  def one():",
-        "       #2  line 40 (-1 +1)",
+        "       #1  lines 10-14  def one():",
+        "       #2  line 42",
         "  2  added     odd#1  +1 -0",
     ]
 

@@ -91,6 +91,19 @@ def test_what_programs_printed_is_left_out_of_a_line(said: str, shown: str) -> N
 
 
 @pytest.mark.req("V6")
+def test_of_thousands_of_files_the_report_names_the_first() -> None:
+    many = [f"file{number}" for number in range(1_234)]
+    lines = example_lines()
+    for line in lines:
+        payload = line["payload"]
+        if isinstance(payload, dict) and "touchedFiles" in payload:
+            payload["touchedFiles"] = many
+    run = [recorded(line, n) for n, line in enumerate(lines, start=2)]
+    report = markdown([example_run()[0], *run])
+    assert f"- Changed: {', '.join(many[:50])} and 1,184 more\n" in report
+
+
+@pytest.mark.req("V6")
 def test_a_run_without_proposals_has_a_report_too() -> None:
     report = markdown(example_run()[:1])
     assert "## Proposals\n\nNone." in report

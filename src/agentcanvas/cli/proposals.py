@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from agentcanvas.cli.live.clean import one_line
-from agentcanvas.cli.live.diff import coloured, counted
+from agentcanvas.cli.live.diff import counted, on_console
 from agentcanvas.cli.live.following import ExitCode
 from agentcanvas.cli.live.jsonl import one_json
 from agentcanvas.cli.live.terminal import console_here, listing
@@ -214,7 +214,7 @@ def _print_changes(
         title.append(f"  {TASK_WORDS[each.task.status]}", style=TASK_STYLES[each.task.status])
         title.append(f"  {counted(each.patch)}", style="dim")
         console.print(title, soft_wrap=True)
-        console.print(_stat(each) if stat else coloured(each.patch))
+        console.print(_stat(each) if stat else on_console(console, each.patch))
         for note in each.notes():
             console.print(Text(f"! {one_line(note.sentence, 400)}", style="yellow"), soft_wrap=True)
         if each.name in mine:

@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, to_builtins
 from agentcanvas.cli.here import root_here
 from agentcanvas.cli.live.answering import answer_from
 from agentcanvas.cli.live.clean import one_line
-from agentcanvas.cli.live.diff import coloured
+from agentcanvas.cli.live.diff import on_console
 from agentcanvas.cli.live.following import ExitCode
 from agentcanvas.cli.live.jsonl import one_json
 from agentcanvas.cli.live.objections import conflict_sentence, red_checks, red_sentence
@@ -385,7 +385,8 @@ async def _print_all(office: Office, waiting: Sequence[PersonAsk]) -> None:
             view = await office.proposal(ask.run_id, task_of(ask))
             for line in standing_lines(view):
                 terminal.say(line, style="yellow")
-            terminal.show("", coloured(await office.patch(ask.run_id, task_of(ask))))
+            patch = await office.patch(ask.run_id, task_of(ask))
+            terminal.show("", on_console(terminal.console, patch))
             bars = Bars(conflicts=bool(conflict_sentence(view)), red=bool(red_checks(view)))
             print(*listed_commands(ask, bars), "", sep="\n")
         else:

@@ -17,7 +17,7 @@ from agentcanvas.app.planning import images_going, standings, standings_alone
 from agentcanvas.app.workspace import FOLDER, ensure_folder
 from agentcanvas.cli.here import root_here
 from agentcanvas.cli.live.clean import one_line
-from agentcanvas.cli.live.diff import coloured
+from agentcanvas.cli.live.diff import on_console
 from agentcanvas.cli.live.following import ExitCode
 from agentcanvas.cli.live.terminal import console_here
 from agentcanvas.cli.live.words import short
@@ -169,7 +169,8 @@ def diff(
             for change in patch.changes:
                 print(f"{change.status:<9} {one_line(shown(change.path))}")
         elif sys.stdout.isatty():  # a terminal would obey what an agent has written
-            console_here().print(coloured(patch.text), end="")
+            console = console_here()
+            console.print(on_console(console, patch.text), end="")
         else:
             sys.stdout.flush()
             sys.stdout.buffer.write(patch.text)

@@ -20,6 +20,8 @@ _STATUS = {
     TaskStatus.UNDONE: "↩️ Undone",
 }
 
+_MOST_NAMED = 50
+
 
 def markdown(recorded: Sequence[e.Recorded], *, commit: str | None = None) -> str:
     """The report; ``commit`` is where the changes were committed, if they were."""
@@ -77,11 +79,18 @@ def _proposals(state: RunState) -> str:
     return "\n\n".join(parts) if state.tasks else "## Proposals\n\nNone."
 
 
+def _named(files: Sequence[str]) -> str:
+    """All of them, as far as anybody would read them."""
+    if len(files) <= _MOST_NAMED:
+        return ", ".join(files) or "nothing"
+    return f"{', '.join(files[:_MOST_NAMED])} and {len(files) - _MOST_NAMED:,} more"
+
+
 def _proposal(task: TaskState, state: RunState) -> str:
     lines = [
         f"### {state.name_of(task.worker)} — {_cell(task.instruction)}",
         f"- Status: {_STATUS[task.status]}",
-        f"- Changed: {', '.join(task.files) or 'nothing'}",
+        f"- Changed: {_named(task.files)}",
     ]
     if task.summary:
         lines.append(f"- Summary: {_cell(task.summary)}")

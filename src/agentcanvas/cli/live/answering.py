@@ -15,7 +15,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from agentcanvas.cli.live.clean import clean, lines_of, one_line
-from agentcanvas.cli.live.diff import coloured, counted
+from agentcanvas.cli.live.diff import counted, on_console
 from agentcanvas.cli.live.objections import conflict_sentence, red_checks
 from agentcanvas.cli.live.parts import choice_of, parts_table, standing_lines
 from agentcanvas.cli.live.planning import as_yaml, edited, plan_in, plan_table
@@ -92,7 +92,7 @@ class Answering:
         shown = await self._office.proposal(ask.run_id, task_id)
         self.terminal.show(_review_card(ask, view, patch, standing_lines(shown)))
         if not ask.problem:  # who is asked again has seen it, and should see why it is
-            await self.terminal.page(coloured(patch))
+            await self.terminal.page(on_console(self.terminal.console, patch))
         self._say_why_again(ask)
         remarks: list[Remark] = []
         while True:
@@ -104,7 +104,7 @@ class Answering:
                 case "note":
                     await self._comment(remarks, patch)
                 case "diff":
-                    await self.terminal.page(coloured(patch))
+                    await self.terminal.page(on_console(self.terminal.console, patch))
                 case "transcript":
                     await self._show_transcript(ask.run_id, _worker(ask, view))
                 case _:

@@ -79,4 +79,7 @@ def _where(hunk: ShownHunk) -> str:
     if hunk.number == 0:
         return one_line(hunk.heading)
     heading = f"  {one_line(hunk.heading, 60)}" if hunk.heading else ""
-    return f"line {hunk.old_start} (-{hunk.old_count} +{hunk.new_count}){heading}"
+    start, count = hunk.new_start, hunk.new_count
+    if not count:  # all of it goes
+        start, count = hunk.old_start, hunk.old_count
+    return f"lines {start}-{start + count - 1}{heading}" if count > 1 else f"line {start}{heading}"
