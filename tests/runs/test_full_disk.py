@@ -13,9 +13,12 @@ import pytest
 from agentcanvas.agents import host as host_module
 from agentcanvas.agents.runtime import Turn
 from agentcanvas.app.office import open_engine
+from agentcanvas.errors import ApplyFailed
 from agentcanvas.runs import events as e
+from agentcanvas.runs import landing
 from agentcanvas.runs import lives as lives_module
 from agentcanvas.runs.engine import Engine
+from agentcanvas.runs.ground import Ground
 from agentcanvas.runs.state import RunStatus
 from agentcanvas.store import Store
 from tests.chaos.driving import (
@@ -169,6 +172,36 @@ async def test_a_run_on_a_full_disk_is_interrupted_and_goes_on_when_there_is_roo
         for run_id in runs:
             (ended,) = payloads(await so_far(engine, run_id), e.RunEnded)
             assert not ended.reason.startswith("error"), ended.reason
+
+
+async def test_a_change_that_has_no_room_to_land_lands_when_there_is_room(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    land, tries = Ground.land, 0
+
+    async def without_room(ground: Ground, *about: Any) -> Any:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            raise ApplyFailed("The workspace was left as it was: No space left on device.")
+        return await land(ground, *about)
+
+    monkeypatch.setattr(Ground, "land", without_room)
+    monkeypatch.setattr(landing, "is_full", lambda _: tries == 1)
+    coder = Coder()
+    task = {"id": "t1", "agent": "coder", "description": "Say hello"}
+    text = flow({"coder": PYTHON}, tasks=[task], review=BY_ITSELF)
+    async with open_engine(root, functions={"coder": coder}) as (engine, _):
+        run_id = await engine.start(order(text))
+        coder.go_on.set()
+        entries = await rests(engine, run_id)
+        assert kinds(entries)[-2:] == ["warning", "run_interrupted"]
+        warned = payloads(entries, e.WarningGiven)[-1].sentence
+        assert "The disk is full, so t1 could not land and nothing was changed" in warned
+        await engine.resume(run_id)
+        entries = await rests(engine, run_id)
+    assert (coder.turns, kinds(entries).count("proposal_applied")) == (1, 1)
+    assert (root / "greeting.txt").read_text() != "hi\n"
 
 
 async def test_stopping_a_run_on_a_full_disk_says_so_and_stops_it(root: Path) -> None:

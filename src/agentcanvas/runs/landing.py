@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from agentcanvas.errors import ApplyConflict, ApplyError, UnsafePatch
+from agentcanvas.errors import ApplyConflict, ApplyError, StoreFull, UnsafePatch
 from agentcanvas.flows.guards import Land
 from agentcanvas.proposals.policy import Policy
 from agentcanvas.proposals.review import Ruling
@@ -17,6 +17,8 @@ from agentcanvas.runs.context import RunContext
 from agentcanvas.runs.naming import in_words
 from agentcanvas.runs.task_events import TaskEvents
 from agentcanvas.runs.verdicts import Dossier
+from agentcanvas.sandbox.paths import HOME_FOLDER
+from agentcanvas.store.room import is_full
 
 
 class Landed(Struct, frozen=True):
@@ -52,6 +54,11 @@ async def land(
         except ApplyConflict as conflict:
             return Landed(conflict=in_words(str(conflict))), []
         except (ApplyError, UnsafePatch) as error:
+            if is_full(run.ground.workspace / HOME_FOLDER):
+                # No fault of the change, and not forever: the run is taken up with this step.
+                raise StoreFull(
+                    f"The disk is full, so {dossier.task_id} could not land and nothing was changed"
+                ) from error
             return Landed(failure=str(error)), [_warned(str(error))]
         files = tuple(file.path for file in receipt.changed_files)
         landed = e.Landed(dossier.task_id, files, receipt.commit, transaction)
