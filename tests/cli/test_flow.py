@@ -401,6 +401,8 @@ def test_the_commands_in_the_document_work_as_written(place: Place) -> None:
     blocks = re.findall(r"^```sh\n(.*?)^```", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
     lines = [line.split("#")[0].strip() for block in blocks for line in block.splitlines()]
     assert len(lines) > 5
+    place.run("flow", "new", "elsewhere")
+    (place.flows / "elsewhere.yaml").rename(place.root / "team.yaml")
     for line in lines:
         words = shlex.split(line)
         assert words[0] == "agentcanvas"
