@@ -24,6 +24,7 @@ from agentcanvas.runs import events as e
 from agentcanvas.runs.state import TaskStatus
 from agentcanvas.sandbox.process import Limits
 from agentcanvas.sandbox.process_tree import marked
+from agentcanvas.sandbox.trees import remove_path
 from tests.chaos.driving import (
     BY_ITSELF,
     PYTHON,
@@ -61,10 +62,12 @@ def lowered(**said: Any) -> Limits:
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(command_runtime, "Limits", lowered)
     monkeypatch.setenv("SECRET_OF_THE_HOST", SECRET)
-    return repository(tmp_path / "repo", {"README.md": "hello\n"})
+    folder = repository(tmp_path / "repo", {"README.md": "hello\n"})
+    yield folder
+    remove_path(folder)  # pytest cannot remove trees as deep as some of these
 
 
 async def suffer(

@@ -224,6 +224,7 @@ def test_files_that_cannot_be_written_fail_the_task_and_stay_as_they_are(root: P
     own.mkdir()
     said = run_where(root, "--ro-bind", str(root), str(root), "--bind", str(own), str(own))
     assert said.startswith("stopped failed: t1: The workspace was left as it was: ")
+    assert "Read-only file system at greeting.txt" in said
     assert (root / "greeting.txt").read_text() == "hi\n"
     assert git(root, "status", "--porcelain", "-uno") == ""
 

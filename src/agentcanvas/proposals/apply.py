@@ -36,7 +36,7 @@ from agentcanvas.proposals.journal import (
 )
 from agentcanvas.proposals.links import leading_others_out
 from agentcanvas.proposals.merge import Conflict, Plan, apart, plan
-from agentcanvas.proposals.mounts import on_another_mount
+from agentcanvas.proposals.mounts import on_another_mount, refuse_read_only
 from agentcanvas.proposals.patch import Change, inspect, links_of
 from agentcanvas.proposals.policy import Breach, Policy
 from agentcanvas.proposals.quarantine import PREFIX, Quarantine
@@ -256,6 +256,7 @@ class Landing:
         if action is Action.APPLY:  # who stands in the way of an undo is told where it is refused
             planned = self._blamed(planned)
         planned.insist(undoing=action is Action.UNDO)
+        refuse_read_only([write.path for write in planned.writes], here)
         transaction = Transaction(here, self._files(name))
         return _receipt(transaction.run(name, action, planned, self._fresh_quarantine, seal))
 

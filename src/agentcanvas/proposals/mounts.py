@@ -6,13 +6,14 @@ recovery that has to find them there.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from agentcanvas.proposals.tree import ObstacleError, folders_above
+from agentcanvas.proposals.tree import ObstacleError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,31 +30,61 @@ def on_another_mount(paths: Iterable[bytes], workspace: Tree, staging: Path) -> 
         staging = staging.parent
     fd = os.open(staging, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        ours = _disk(fd), _mount(fd)
+        ours = _Place.of(fd)
     finally:
         os.close(fd)
-
-    @cache
-    def is_apart(folder: bytes) -> bool:
-        try:
-            with workspace.parent(folder) as fd:
-                if fd is None:
-                    return is_apart(_above(folder))
-                return (_disk(fd), _mount(fd)) != ours
-        except ObstacleError:  # a file that makes room for the folder
-            return is_apart(_above(folder))
-
+    places = _Places(workspace)
     return [
         path
         for path in paths
-        if is_apart(path.rpartition(b"/")[0] + b"/" if b"/" in path else b"")
-        or _is_mounted(path, workspace, ours[1])
+        # Who may not write there at all is told so by the disk.
+        if not (there := places.of(path)).is_read_only
+        and (there != ours or _is_mounted(path, workspace, ours.mount))
     ]
 
 
-def _above(folder: bytes) -> bytes:
-    above = folders_above(folder.rstrip(b"/"))
-    return above[-1] + b"/" if above else b""
+def refuse_read_only(paths: Iterable[bytes], workspace: Tree) -> None:
+    """Raise what the disk would say; asked to move from another mount, it speaks of that only."""
+    places = _Places(workspace)
+    for path in paths:
+        if places.of(path).is_read_only:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), os.fsdecode(path))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a folder is: one mount can hold many disks, as with subvolumes of btrfs."""
+
+    disk: int
+    mount: int | None
+    is_read_only: bool
+
+    @classmethod
+    def of(cls, fd: int) -> _Place:
+        read_only = bool(os.fstatvfs(fd).f_flag & os.ST_RDONLY)
+        return cls(os.fstat(fd).st_dev, _mount(fd), read_only)
+
+
+class _Places:
+    """The places of files in a workspace; each folder is asked once."""
+
+    def __init__(self, workspace: Tree) -> None:
+        self._workspace = workspace
+        self._known: dict[bytes, _Place] = {}
+
+    def of(self, path: bytes) -> _Place:
+        """That of its folder, or of the one in which the folder will be made."""
+        folder = path.rpartition(b"/")[0]
+        if folder not in self._known:
+            self._known[folder] = self._look(folder) or self.of(folder)
+        return self._known[folder]
+
+    def _look(self, folder: bytes) -> _Place | None:
+        try:
+            with self._workspace.parent(folder + b"/" if folder else b"") as fd:
+                return None if fd is None else _Place.of(fd)
+        except ObstacleError:
+            return None  # a file that makes room for the folder
 
 
 def _is_mounted(path: bytes, workspace: Tree, ours: int | None) -> bool:
@@ -72,11 +103,6 @@ def _is_mounted(path: bytes, workspace: Tree, ours: int | None) -> bool:
         return _mount(fd) != ours
     finally:
         os.close(fd)
-
-
-def _disk(fd: int) -> int:
-    """Parts of one mount can be disks of their own, such as the subvolumes of btrfs."""
-    return os.fstat(fd).st_dev
 
 
 def _mount(fd: int) -> int | None:
