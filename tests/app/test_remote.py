@@ -177,7 +177,7 @@ async def test_a_stream_that_breaks_is_taken_up_without_loss_or_repeats(
             if len(heard) in (1, 2, 20, 61):
                 wire.cut()
     assert heard == list(range(1, 63))
-    assert wire.connections > 3
+    assert wire.connections > 1  # a cut may come while the one before is being mended
 
 
 class NoPause(SystemClock):
