@@ -148,7 +148,8 @@ def test_a_run_that_fills_the_disk_says_so_ends_with_one_ctrl_c_and_can_be_resum
         child.stderr.read()
         assert child.wait(30) == 130
     assert "The disk is full" in told
-    (repository / ".agentcanvas/sandboxes" / on_disk(repository)[0] / "coder/work/big.bin").unlink()
+    sandboxes = repository / ".agentcanvas" / "sandboxes"
+    (sandboxes / on_disk(repository)[0] / "coder" / "work" / "big.bin").unlink()
     assert "interrupted" in give(repository, "runs").stdout
     assert give(repository, "store", "check").returncode == 0
 
