@@ -573,6 +573,20 @@ def test_a_change_that_was_asked_about_again_is_offered_with_a_reason_and_the_wh
     assert any(line.endswith('task-1 --apply --reason "…"') for line in said)
 
 
+@pytest.mark.req("C4")
+@pytest.mark.parametrize("worse", [(), ("t",)])
+def test_a_change_whose_checks_a_reason_overrules_is_offered_with_one(
+    worse: tuple[str, ...],
+) -> None:
+    """Also where they were red before, and fail more with it."""
+    checked = e.Checked("task-1", "red_before", "t: red → red", red=("t",), worse=worse)
+    told_so = e.ChecksRun(actor="engine", provenance=fake.SYSTEM, payload=checked)
+    run = fake.propose(fake.Played()).tell(told_so)
+    said = last_words(view_of(run.log), [fake.review_ask()], Path("/w"), 0)
+    (offered,) = [line for line in said if "--apply" in line]
+    assert offered.endswith('--apply --reason "…"') == bool(worse)
+
+
 @pytest.mark.req("D7")
 def test_a_change_that_conflicts_is_not_offered_to_be_applied() -> None:
     standing = e.Standing("task-1", "task-1.r0", "conflicts", "n.txt: …", ("n.txt",))

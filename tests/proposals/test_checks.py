@@ -150,6 +150,18 @@ async def test_a_check_that_could_not_even_begin_is_told_apart(
     assert compare("g0", checks, results, results).sentence == told
 
 
+async def test_checks_that_fail_more_than_before_say_how_many_did(tmp_path: Path) -> None:
+    one = HEAD + "    def test_a(self): self.fail()\n    def test_b(self): pass\n"
+    both = one.replace("pass", "self.fail()")
+    base = write_files(tmp_path / "base", {"test_it.py": one})
+    patched = write_files(tmp_path / "patched", {"test_it.py": both})
+    fewest, most = [await run_checks([UNITTEST], tree, run_here) for tree in (base, patched)]
+    more = compare("g0", [UNITTEST], fewest, most)
+    fewer = compare("g0", [UNITTEST], most, fewest)
+    assert more.sentence == "unittest: red → red (2 failed; before: 1 failed)"
+    assert fewer.sentence == "unittest: red → red (1 failed)"
+
+
 def test_the_end_of_what_a_check_printed_comes_in_whole_lines() -> None:
     printed = "\n".join(
         ["begin", *(f"line {number}" for number in range(100)), "\x1b[31mend\x1b[0m"]

@@ -123,8 +123,12 @@ class Compared(Wire, frozen=True):
     @property
     def sentence(self) -> str:
         then = _word(self.before.passed) if self.before else "not run"
-        detail = f" ({self.after.detail})" if self.after.detail else ""
-        return f"{self.check.name}: {then} → {_word(self.after.passed)}{detail}"
+        details = [self.after.detail]
+        if self.is_worse and self.before and self.before.detail:
+            details.append(f"before: {self.before.detail}")
+        told = "; ".join(filter(None, details))
+        now = _word(self.after.passed)
+        return f"{self.check.name}: {then} → {now}{told and f' ({told})'}"
 
 
 class EvidenceStatus(StrEnum):

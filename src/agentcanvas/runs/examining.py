@@ -7,14 +7,14 @@ and cannot come to another result (D3).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import anyio.to_thread
 from msgspec import Struct, structs
 
 from agentcanvas.errors import ApplyConflict
-from agentcanvas.proposals.checks import Evidence
+from agentcanvas.proposals.checks import Compared, Evidence
 from agentcanvas.proposals.choosing import Derived, derive, rest_of
 from agentcanvas.proposals.model import FileChoice, brief
 from agentcanvas.proposals.policy import Breach, BreachKind, Policy
@@ -131,7 +131,8 @@ class Examining:
             "unsafe" if evident.breaches else evidence.status.value,
             said,
             evidence.tests_run,
-            red=tuple(each.check.name for each in evidence.checks if not each.after.passed),
+            red=_names(evidence.red),
+            worse=_names(evidence.worse),
         )
         return e.ChecksRun(
             actor="engine",
@@ -198,3 +199,7 @@ def _derived(kept: shelf.Kept, choice: Sequence[FileChoice], base: Generation) -
 def _said(folder: ProposalFolder) -> str:
     """What ``derive`` adds to the summary: which part it is."""
     return brief(folder.summary.rpartition("\n\n")[2])
+
+
+def _names(checks: Iterable[Compared]) -> tuple[str, ...]:
+    return tuple(each.check.name for each in checks)

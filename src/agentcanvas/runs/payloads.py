@@ -207,13 +207,17 @@ class Progress(Wire, frozen=True):
 
 
 class Checked(Wire, frozen=True):
-    """What the checks say on base + patch, before → after (D13); ``red`` names those that fail."""
+    """What the checks say on base + patch, before → after (D13).
+
+    ``red`` names those that fail, ``worse`` those of them that a person overrules with a reason.
+    """
 
     task_id: str
     status: str
     sentence: str
     tests: TestsRun | None = None
     red: tuple[str, ...] = ()
+    worse: tuple[str, ...] = ()
 
 
 class PersonAsked(Wire, frozen=True):

@@ -170,13 +170,14 @@ export interface TestsRun {
   readonly failed: number;
 }
 
-/** What the checks say on base + patch, before → after (D13); `red` names those that fail. */
+/** What the checks say on base + patch, before → after (D13). */
 export interface Checked {
   readonly taskId: string;
   readonly status: string;
   readonly sentence: string;
   readonly tests?: TestsRun | null;
   readonly red?: readonly string[];
+  readonly worse?: readonly string[];
 }
 
 /** Evidence was gathered. */

@@ -20,7 +20,6 @@ from agentcanvas.cli.live.words import (
     spent,
     task_of,
 )
-from agentcanvas.proposals.checks import EvidenceStatus
 from agentcanvas.proposals.radar import Fitness
 from agentcanvas.protocol.person import PersonAsk
 from agentcanvas.runs.state import RunStatus, TaskStatus
@@ -120,10 +119,7 @@ def _bars(ask: PersonAsk, view: RunView) -> Bars:
     task = view.tasks.get(task_of(ask))
     if task is None:
         return NO_BARS
-    return Bars(
-        conflicts=task.fitness == Fitness.CONFLICTS,
-        red=task.evidence_status == EvidenceStatus.FAILED,
-    )
+    return Bars(conflicts=task.fitness == Fitness.CONFLICTS, red=bool(task.worse))
 
 
 def _next(view: RunView, *, left: bool) -> list[str]:

@@ -53,6 +53,7 @@ class TaskView(Struct, frozen=True, kw_only=True, rename="camel"):
     evidence: str = ""
     evidence_status: str = ""
     red: tuple[str, ...] = ()
+    worse: tuple[str, ...] = ()
     fitness: str = ""
     tests: TestsRun | None = None
     verdicts: tuple[Verdict, ...] = ()
@@ -284,6 +285,7 @@ def _after_task(view: RunView, entry: e.Recorded) -> RunView:
                 evidence=checked.sentence,
                 evidence_status=checked.status,
                 red=checked.red,
+                worse=checked.worse,
                 tests=checked.tests,
             )
         case e.ProposalReviewed(payload=review):
